@@ -5,12 +5,15 @@
 use std::collections::HashSet;
 use zt::{Attributes, Result, Span, Value};
 
-use crate::tensor::pair_of;
-use crate::violation::Violation;
-use crate::wire::Window;
+use crate::fault::OnnxFault;
+use crate::wire::{Fields, Window};
 
 /// The attribute with the documentation of a model or of a tensor.
 pub(super) const DOC_STRING: &str = "onnx.doc_string";
+
+/// The key and the value of a `StringStringEntryProto`.
+const KEY: u32 = 1;
+const VALUE: u32 = 2;
 
 /// Bytes that a pair takes in a manifest, beside its strings.
 const OVERHEAD: u64 = 18;
@@ -71,9 +74,9 @@ impl Pairs {
     }
 
     /// The attributes; `None` if there are no pairs. More bytes than the limit are an error.
-    pub(super) fn finish(self) -> Result<Option<Attributes>, Violation> {
+    pub(super) fn finish(self) -> Result<Option<Attributes>, OnnxFault> {
         if self.byte_len > self.limit {
-            return Err(Violation::TooLong {
+            return Err(OnnxFault::TooLong {
                 what: "metadata",
                 byte_len: self.byte_len,
                 limit: self.limit,
@@ -82,4 +85,18 @@ impl Pairs {
         let has_pairs = !self.pairs.is_empty();
         Ok(has_pairs.then(|| self.pairs.into_iter().collect()))
     }
+}
+
+/// The spans of a pair's key and value.
+pub(super) fn pair_of(window: &mut Window<'_>, pair: Span) -> Result<(Span, Span)> {
+    let (mut key, mut value) = (Span::default(), Span::default());
+    let mut fields = Fields::of(pair);
+    while let Some(field) = fields.next(window)? {
+        match field.number {
+            KEY => key = field.bytes()?,
+            VALUE => value = field.bytes()?,
+            _ => {}
+        }
+    }
+    Ok((key, value))
 }

@@ -5,9 +5,9 @@
 use zt::{Limits, Result, Span};
 
 use crate::element::{STRING, Values};
+use crate::fault::OnnxFault;
 use crate::tensor::{Stored, Tensor};
 use crate::typed::{RUNS_MAX, Runs};
-use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window};
 
 /// Numbers of the fields of an `AttributeProto`.
@@ -67,7 +67,7 @@ impl Constant {
             match field.number {
                 field::REFERENCE if !field.bytes()?.is_empty() => return Ok(None),
                 field::TYPE if field.integer()? != self.attribute_type => {
-                    fault = Some(Violation::Fields)
+                    fault = Some(OnnxFault::Fields)
                 }
                 number if number == self.field => {
                     if !self.is_list {
@@ -78,11 +78,11 @@ impl Constant {
                     let is_kept = runs.as_mut().map(|runs| runs.push(&field)).transpose()?;
                     if is_kept == Some(false) {
                         let limit = RUNS_MAX;
-                        fault.get_or_insert(Violation::Scattered { limit });
+                        fault.get_or_insert(OnnxFault::Scattered { limit });
                     }
                 }
                 field::FLOAT..=field::STRING | field::FLOATS..=field::STRINGS => {
-                    fault = Some(Violation::Fields);
+                    fault = Some(OnnxFault::Fields);
                 }
                 _ => {}
             }
@@ -90,7 +90,7 @@ impl Constant {
         let shape: Vec<u64> = self.is_list.then_some(count).into_iter().collect();
         if shape.len() > limits.rank {
             let limit = limits.rank;
-            fault.get_or_insert(Violation::Rank { limit });
+            fault.get_or_insert(OnnxFault::Rank { limit });
         }
         let stored = match runs {
             // Writers of proto3 omit a 0.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use zt::container::memory::end_of_read;
 use zt::{Error, Source};
 
-use crate::violation::Violation;
+use crate::fault::OnnxFault;
 
 /// Bytes of an index.
 const WIDTH: u64 = 8;
@@ -70,7 +70,7 @@ impl Unravelled {
                 .and_then(|value| value.checked_div(stride))
                 .filter(|row| *row < limit);
             let coordinate = row.and_then(|row| row.checked_rem(size));
-            let coordinate = coordinate.ok_or_else(|| Error::from(Violation::Index { value }))?;
+            let coordinate = coordinate.ok_or_else(|| Error::from(OnnxFault::Index { value }))?;
             *index = coordinate.to_le_bytes();
         }
         Ok(bytes)

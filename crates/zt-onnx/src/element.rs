@@ -4,7 +4,7 @@ use zt::DType;
 use zt::formats::PackedType;
 use zt_foreign::Meaning::{self, Packed};
 
-use crate::violation::Violation;
+use crate::fault::OnnxFault;
 
 /// A data type that zt supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,21 +77,21 @@ const WITHOUT: [(i64, &str); 1] = [(STRING, "STRING")];
 /// The name of the data type with that number; `None` if ONNX has none.
 pub(super) fn name_of(number: i64) -> Option<&'static str> {
     match Element::from_number(number) {
-        Ok(Element { name, .. }) | Err(Violation::Without { name }) => Some(name),
+        Ok(Element { name, .. }) | Err(OnnxFault::Without { name }) => Some(name),
         Err(_) => None,
     }
 }
 
 impl Element {
-    pub(super) fn from_number(number: i64) -> Result<Self, Violation> {
+    pub(super) fn from_number(number: i64) -> Result<Self, OnnxFault> {
         if let Some((_, name, meaning)) = TABLE.iter().find(|row| row.0 == number) {
             let meaning = *meaning;
             return Ok(Element { name, meaning });
         }
         let without = WITHOUT.iter().find(|(id, _)| *id == number);
         Err(match without {
-            Some((_, name)) => Violation::Without { name },
-            None => Violation::DataType { number },
+            Some((_, name)) => OnnxFault::Without { name },
+            None => OnnxFault::DataType { number },
         })
     }
 

@@ -9,8 +9,8 @@ use zt::foreign::{FileBuilder, SourceId};
 use zt::{Blob, Result, Source, Span, Warning};
 use zt_foreign::{Neighbours, Opening, Refusal};
 
+use crate::fault::OnnxFault;
 use crate::tensor::External;
-use crate::violation::Violation;
 
 /// The files beside one model that were opened.
 pub(super) struct Folder<'p> {
@@ -44,13 +44,13 @@ impl<'p> Folder<'p> {
         let offset = number("offset", external.offset.as_deref())?.unwrap_or(0);
         let found = number("length", external.length.as_deref())?.unwrap_or(expected);
         if found != expected {
-            return Err(Violation::Bytes { expected, found }.into());
+            return Err(OnnxFault::Bytes { expected, found }.into());
         }
         let location = &external.location;
         let beside = self.file(location, builder)?;
         let available = beside.source.byte_len();
         let span = Span::new(offset, expected).filter(|span| span.end() <= available);
-        let span = span.ok_or_else(|| Violation::Beyond {
+        let span = span.ok_or_else(|| OnnxFault::Beyond {
             location: location.clone(),
             offset,
             byte_len: expected,
@@ -82,9 +82,9 @@ impl<'p> Folder<'p> {
         opened.map(|(source, _)| source).map_err(|refusal| {
             let location = location.to_owned();
             match refusal {
-                Refusal::NeedsPath => Violation::NeedsPath { location }.into(),
-                Refusal::Missing => Violation::Missing { location }.into(),
-                Refusal::Location(why) => Violation::Location { location, why }.into(),
+                Refusal::NeedsPath => OnnxFault::NeedsPath { location }.into(),
+                Refusal::Missing => OnnxFault::Missing { location }.into(),
+                Refusal::Location(why) => OnnxFault::Location { location, why }.into(),
                 Refusal::Failed(error) => error,
             }
         })
@@ -98,7 +98,7 @@ fn number(key: &'static str, value: Option<&str>) -> Result<Option<u64>> {
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     let number = value.parse().ok().filter(|_| digits);
     let value = value.to_owned();
-    let number = number.ok_or(Violation::External { key, value })?;
+    let number = number.ok_or(OnnxFault::External { key, value })?;
     Ok(Some(number))
 }
 

@@ -70,7 +70,7 @@ impl FileKind for Onnx {
     }
 
     fn open(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        read::open(source, opening)
+        read::open(source, opening.builder(ONNX), opening)
     }
 }
 

@@ -26,15 +26,17 @@ mod constant;
 mod coords;
 mod element;
 mod external;
+mod fault;
 mod kind;
 mod model;
 mod read;
 mod tensor;
 mod typed;
-mod violation;
 mod wire;
 
 pub use kind::{ONNX, Onnx};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -8,8 +8,8 @@ use zt::{Attributes, Error, Limits, Result, Span};
 
 use crate::attributes::{DOC_STRING, Pairs};
 use crate::constant::Constant;
+use crate::fault::OnnxFault;
 use crate::tensor::{Shape, Tensor};
-use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window};
 
 /// The most levels of nested graphs. Protocol Buffers read 100 levels of messages, and a nested graph
@@ -87,7 +87,7 @@ pub(super) struct Sparse {
     pub(super) values: Tensor,
     pub(super) indices: Tensor,
     pub(super) shape: Vec<u64>,
-    pub(super) fault: Option<Violation>,
+    pub(super) fault: Option<OnnxFault>,
 }
 
 impl Model {
@@ -125,7 +125,7 @@ impl Model {
             }
         }
         if !has_graph {
-            return Err(Violation::NoGraph.into());
+            return Err(OnnxFault::NoGraph.into());
         }
         let import = imports.repeated();
         let import = import.map(|key| format!("{OPSET_IMPORT}.{key}"));
@@ -243,7 +243,7 @@ impl Walk<'_, '_> {
     fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
         let Some(levels) = levels.checked_sub(1) else {
             let limit = GRAPHS_MAX;
-            return Err(Error::from(Violation::Nested { limit }).with_span(graph));
+            return Err(Error::from(OnnxFault::Nested { limit }).with_span(graph));
         };
         let mut fields = Fields::of(graph);
         let mut unnamed = 0u64;
@@ -415,7 +415,7 @@ impl Walk<'_, '_> {
     fn derived(&mut self, name: String) -> Result<String> {
         let byte_len = name.len() as u64;
         let too_long =
-            || Violation::TooLong { what: "a derived name", byte_len, limit: self.names };
+            || OnnxFault::TooLong { what: "a derived name", byte_len, limit: self.names };
         self.names = self.names.checked_sub(byte_len).ok_or_else(too_long)?;
         Ok(name)
     }
@@ -427,7 +427,7 @@ impl Walk<'_, '_> {
         };
         let limit = self.tensors_max;
         let left = self.tensors_left.checked_sub(tensors);
-        self.tensors_left = left.ok_or(Violation::TooMany { limit })?;
+        self.tensors_left = left.ok_or(OnnxFault::TooMany { limit })?;
         self.found.push(Found { name, content });
         Ok(())
     }

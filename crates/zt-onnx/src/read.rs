@@ -18,18 +18,20 @@ use zt_foreign::{
 use crate::coords::Unravelled;
 use crate::element::{Element, name_of};
 use crate::external::Folder;
-use crate::kind::ONNX;
+use crate::fault::OnnxFault;
 use crate::model::{Content, Model, Name, Sparse};
 use crate::tensor::{Stored, Tensor};
 use crate::typed::{Runs, Typed};
-use crate::violation::Violation;
 use crate::wire::Window;
 
 /// Opens a model. Cost: reads all of it except the values.
-pub(super) fn open(source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
+pub(super) fn open(
+    source: Box<dyn Source>,
+    mut builder: FileBuilder,
+    opening: Opening<'_>,
+) -> Result<Input> {
     let source: Arc<dyn Source> = source.into();
-    let mut builder = opening.builder(ONNX);
-    let file = Span::new(0, source.byte_len()).ok_or(Violation::Ends)?;
+    let file = Span::new(0, source.byte_len()).ok_or(OnnxFault::Ends)?;
     let model = Model::read(&mut Window::new(&source), file, builder.limits())?;
     let id = builder.source(Arc::clone(&source));
     if let Some(attributes) = model.attributes {
@@ -87,7 +89,7 @@ impl Names {
         });
         let mut own: Vec<&str> = own.collect();
         if let Some(name) = repeated_name(&mut own) {
-            return Err(Error::from(Violation::RepeatedName).with_object(name));
+            return Err(Error::from(OnnxFault::RepeatedName).with_object(name));
         }
         if !has_derived {
             own.clear();
@@ -155,7 +157,7 @@ impl Assembler<'_> {
         }
         let element = Element::from_number(tensor.data_type)?;
         let expected = element.meaning.byte_len(&tensor.shape);
-        let expected = expected.ok_or(Violation::Overflow)?;
+        let expected = expected.ok_or(OnnxFault::Overflow)?;
         let (file, id) = (Arc::clone(&self.file.0), self.file.1);
         let (blob, id, source) = match &tensor.stored {
             Stored::External(external) => {
@@ -166,18 +168,18 @@ impl Assembler<'_> {
             Stored::Zero => {
                 let zero: Arc<dyn Source> = Arc::new(Memory::new([0; 8]));
                 let id = self.derived(&zero, tensor.span);
-                let one = Span::new(0, element.width()).ok_or(Violation::Overflow)?;
+                let one = Span::new(0, element.width()).ok_or(OnnxFault::Overflow)?;
                 (within(one, expected)?, id, zero)
             }
             Stored::Typed(runs) if runs.values() != element.values() => {
-                return Err(Violation::Fields.into());
+                return Err(OnnxFault::Fields.into());
             }
             Stored::Typed(runs) => match runs.as_span() {
                 Some(span) => (within(span, expected)?, id, file),
                 None => {
                     let typed = typed(file, runs.clone(), element, &tensor.shape)?;
                     let id = self.derived(&typed, tensor.span);
-                    let all = Span::new(0, expected).ok_or(Violation::Overflow)?;
+                    let all = Span::new(0, expected).ok_or(OnnxFault::Overflow)?;
                     (Blob::raw(all), id, typed)
                 }
             },
@@ -210,31 +212,31 @@ impl Assembler<'_> {
         let values = self.locate(&sparse.values, name)?;
         if let Meaning::Packed(_) = values.element.meaning {
             let name = values.element.name;
-            return Err(Violation::PackedValues { name }.into());
+            return Err(OnnxFault::PackedValues { name }.into());
         }
         let indices = self.locate(&sparse.indices, name)?;
         let rank = sparse.shape.len() as u64;
         let [count] = *sparse.values.shape else {
-            return Err(Violation::Indices.into());
+            return Err(OnnxFault::Indices.into());
         };
         let flat = match *sparse.indices.shape {
             [indices] if indices == count => true,
             [indices, axes] if indices == count && axes == rank => false,
-            _ => return Err(Violation::Indices.into()),
+            _ => return Err(OnnxFault::Indices.into()),
         };
         if indices.element.meaning.dtype() != DType::I64 {
-            return Err(Violation::Indices.into());
+            return Err(OnnxFault::Indices.into());
         }
         let (source, offset) = (indices.source, indices.blob.span.offset());
         let coords: Arc<dyn Source> = if flat {
             let coords = Unravelled::new(source, offset, count, &sparse.shape);
-            Arc::new(coords.ok_or(Violation::Overflow)?)
+            Arc::new(coords.ok_or(OnnxFault::Overflow)?)
         } else {
             let width = indices.element.width();
-            let view = View::fortran(offset, width, &[rank, count]).ok_or(Violation::Overflow)?;
+            let view = View::fortran(offset, width, &[rank, count]).ok_or(OnnxFault::Overflow)?;
             Arc::new(Strided::new(source, view, &self.bands)?)
         };
-        let all = Span::new(0, coords.byte_len()).ok_or(Violation::Overflow)?;
+        let all = Span::new(0, coords.byte_len()).ok_or(OnnxFault::Overflow)?;
         let id = self.derived(&coords, sparse.indices.span);
         let mut object = Object::new(sparse.shape.clone(), "sparse_coo");
         object = object.with_component("values", values.component());
@@ -257,21 +259,21 @@ fn typed(
     runs: Runs,
     element: Element,
     shape: &[u64],
-) -> Result<Arc<dyn Source>, Violation> {
+) -> Result<Arc<dyn Source>, OnnxFault> {
     let Some(packed) = element.packed_from_bytes() else {
-        let expected = element.meaning.byte_len(shape).ok_or(Violation::Overflow)?;
+        let expected = element.meaning.byte_len(shape).ok_or(OnnxFault::Overflow)?;
         return Ok(Arc::new(Typed::new(file, runs, element, expected)?));
     };
-    let count = element_count(shape).ok_or(Violation::Overflow)?;
+    let count = element_count(shape).ok_or(OnnxFault::Overflow)?;
     let codes = Typed::new(file, runs, element, count)?;
     Ok(Arc::new(Packing::new(Arc::new(codes), 0, count, packed)))
 }
 
 /// Plain elements, which must have `expected` bytes.
-fn within(span: Span, expected: u64) -> Result<Blob, Violation> {
+fn within(span: Span, expected: u64) -> Result<Blob, OnnxFault> {
     let found = span.byte_len();
     if found != expected {
-        return Err(Violation::Bytes { expected, found });
+        return Err(OnnxFault::Bytes { expected, found });
     }
     Ok(Blob::raw(span))
 }

@@ -1,11 +1,11 @@
 //! A `TensorProto`: its metadata, and how its values are stored.
 
-use zt::{Attributes, Error, Limits, Result, Span};
+use zt::{Attributes, Limits, Result, Span};
 
-use crate::attributes::{DOC_STRING, Pairs};
+use crate::attributes::{DOC_STRING, Pairs, pair_of};
 use crate::element::{STRING, Values};
+use crate::fault::OnnxFault;
 use crate::typed::{RUNS_MAX, Runs};
-use crate::violation::Violation;
 use crate::wire::{Field, Fields, Window, Wire};
 
 /// The numbers of its fields.
@@ -26,10 +26,6 @@ mod field {
     pub(super) const METADATA_PROPS: u32 = 16;
 }
 
-/// The key and the value of a `StringStringEntryProto`.
-const KEY: u32 = 1;
-const VALUE: u32 = 2;
-
 /// The most bytes of a location, and of the numbers beside it.
 const LOCATION_MAX: u64 = 4096;
 
@@ -48,7 +44,7 @@ pub(super) struct Tensor {
     /// The span of the message.
     pub(super) span: Span,
     /// The tensor's own fault.
-    pub(super) fault: Option<Violation>,
+    pub(super) fault: Option<OnnxFault>,
 }
 
 /// Where and how the values are stored.
@@ -104,7 +100,7 @@ impl Tensor {
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) dimensions: Vec<u64>,
-    pub(super) fault: Option<Violation>,
+    pub(super) fault: Option<OnnxFault>,
     limit: usize,
 }
 
@@ -131,9 +127,9 @@ impl Shape {
     fn add(&mut self, value: i64) {
         let limit = self.limit;
         let fault = match u64::try_from(value) {
-            Ok(_) if self.dimensions.len() >= limit => Violation::Rank { limit },
+            Ok(_) if self.dimensions.len() >= limit => OnnxFault::Rank { limit },
             Ok(dimension) => return self.dimensions.push(dimension),
-            Err(_) => Violation::Dimension { value },
+            Err(_) => OnnxFault::Dimension { value },
         };
         self.fault.get_or_insert(fault);
     }
@@ -150,7 +146,7 @@ struct Reader<'l> {
     external: External,
     is_external: bool,
     attributes: Pairs,
-    fault: Option<Violation>,
+    fault: Option<OnnxFault>,
 }
 
 impl Reader<'_> {
@@ -158,7 +154,7 @@ impl Reader<'_> {
         match field.number {
             field::DIMS => self.shape.take(window, field)?,
             field::DATA_TYPE => self.data_type = field.integer()?,
-            field::SEGMENT => self.blame(Violation::Segment),
+            field::SEGMENT => self.blame(OnnxFault::Segment),
             field::NAME => {
                 let limit = self.limits.name_len as u64;
                 self.name = window.text(field.bytes()?, "a name", limit)?;
@@ -189,10 +185,10 @@ impl Reader<'_> {
         }
         let typed = self.typed.get_or_insert_with(|| Runs::new(values));
         if typed.values() != values {
-            self.blame(Violation::Fields);
+            self.blame(OnnxFault::Fields);
         } else if !typed.push(field)? {
             let limit = RUNS_MAX;
-            self.blame(Violation::Scattered { limit });
+            self.blame(OnnxFault::Scattered { limit });
         }
         Ok(())
     }
@@ -217,8 +213,8 @@ impl Reader<'_> {
     }
 
     /// Keeps the first fault.
-    fn blame(&mut self, violation: Violation) {
-        self.fault.get_or_insert(violation);
+    fn blame(&mut self, fault: OnnxFault) {
+        self.fault.get_or_insert(fault);
     }
 
     fn finish(mut self, span: Span) -> Tensor {
@@ -226,18 +222,18 @@ impl Reader<'_> {
             // The ONNX library ignores all other values then.
             (true, ..) => Stored::External(std::mem::take(&mut self.external)),
             (false, Some(_), Some(_)) => {
-                self.blame(Violation::Fields);
+                self.blame(OnnxFault::Fields);
                 Stored::Raw(Span::default())
             }
             (false, None, Some(typed)) => Stored::Typed(typed),
             (false, raw, None) => Stored::Raw(raw.unwrap_or_default()),
         };
-        if let Some(violation) = self.shape.fault.take() {
-            self.blame(violation);
+        if let Some(fault) = self.shape.fault.take() {
+            self.blame(fault);
         }
         let repeated = self.attributes.repeated().map(ToOwned::to_owned);
-        let attributes = self.attributes.finish().unwrap_or_else(|violation| {
-            self.fault.get_or_insert(violation);
+        let attributes = self.attributes.finish().unwrap_or_else(|fault| {
+            self.fault.get_or_insert(fault);
             None
         });
         Tensor {
@@ -251,18 +247,4 @@ impl Reader<'_> {
             fault: self.fault,
         }
     }
-}
-
-/// The spans of a pair's key and value.
-pub(super) fn pair_of(window: &mut Window<'_>, pair: Span) -> Result<(Span, Span), Error> {
-    let (mut key, mut value) = (Span::default(), Span::default());
-    let mut fields = Fields::of(pair);
-    while let Some(field) = fields.next(window)? {
-        match field.number {
-            KEY => key = field.bytes()?,
-            VALUE => value = field.bytes()?,
-            _ => {}
-        }
-    }
-    Ok((key, value))
 }

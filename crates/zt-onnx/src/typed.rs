@@ -17,7 +17,7 @@ use zt::container::memory::end_of_read;
 use zt::{Error, Result, Source, Span};
 
 use crate::element::{Element, Values};
-use crate::violation::Violation;
+use crate::fault::OnnxFault;
 use crate::wire::{Field, VARINT_MAX, Window, Wire};
 
 /// The most pieces of one tensor's values. Writers make one.
@@ -55,7 +55,7 @@ impl Runs {
     pub(super) fn push(&mut self, field: &Field) -> Result<bool> {
         let run = if field.wire == self.values.wire() {
             Run {
-                span: Span::between(field.tag, field.span.end()).ok_or(Violation::Ends)?,
+                span: Span::between(field.tag, field.span.end()).ok_or(OnnxFault::Ends)?,
                 tag: field.span.offset() - field.tag,
             }
         } else {
@@ -69,7 +69,7 @@ impl Runs {
         let is_next = |last: &&mut Run| run.tag == last.tag && run.span.offset() == last.span.end();
         if let Some(last) = self.runs.last_mut().filter(is_next) {
             let span = Span::between(last.span.offset(), run.span.end());
-            last.span = span.ok_or(Violation::Ends)?;
+            last.span = span.ok_or(OnnxFault::Ends)?;
             return Ok(true);
         }
         let has_room = self.runs.len() < RUNS_MAX;
@@ -90,7 +90,7 @@ impl Runs {
 
     /// Refuses a count of values that the bytes cannot have. The exact number of varints is found
     /// when they are read.
-    pub(super) fn expect(&self, count: u64) -> Result<(), Violation> {
+    pub(super) fn expect(&self, count: u64) -> Result<(), OnnxFault> {
         let (least, most) = match self.values.wire() {
             Wire::Fixed32 => (4, 4),
             Wire::Fixed64 => (8, 8),
@@ -105,7 +105,7 @@ impl Runs {
         if (fewest..=highest).contains(&count) {
             return Ok(());
         }
-        Err(Violation::Count { expected: count, is_more: count < fewest })
+        Err(OnnxFault::Count { expected: count, is_more: count < fewest })
     }
 }
 
@@ -153,7 +153,7 @@ impl Typed {
         runs: Runs,
         element: Element,
         expected: u64,
-    ) -> Result<Self, Violation> {
+    ) -> Result<Self, OnnxFault> {
         let count = expected / element.width();
         runs.expect(count)?;
         Ok(Typed { base, runs, element, count, kept: Mutex::default() })
@@ -201,7 +201,7 @@ impl Typed {
             Wire::Varint | Wire::Bytes => {
                 let varint = window.varint(&mut at, end)?;
                 self.element.bytes_of(varint).map_err(|value| {
-                    Error::from(Violation::Range {
+                    Error::from(OnnxFault::Range {
                         at: number,
                         value,
                         data_type: self.element.name,
@@ -211,7 +211,7 @@ impl Typed {
             Wire::Fixed32 | Wire::Fixed64 => {
                 let span = Span::new(at, self.element.width());
                 let span = span.filter(|span| span.end() <= end);
-                let span = span.ok_or(Violation::Ends)?;
+                let span = span.ok_or(OnnxFault::Ends)?;
                 at = span.end();
                 window.fixed(span)?
             }
@@ -232,7 +232,7 @@ impl Typed {
 
     fn miscounted(&self, is_more: bool) -> Error {
         let expected = self.count;
-        Violation::Count { expected, is_more }.into()
+        OnnxFault::Count { expected, is_more }.into()
     }
 }
 

@@ -6,7 +6,7 @@
 
 use zt::{Error, Result, Source, Span};
 
-use crate::violation::Violation;
+use crate::fault::OnnxFault;
 
 /// Bytes that are read at a time: few after a jump, and more the longer a sequential read goes on.
 const NEAR: usize = 4 << 10;
@@ -59,11 +59,11 @@ impl<'s> Window<'s> {
     )]
     pub(super) fn varint(&mut self, at: &mut u64, end: u64) -> Result<u64> {
         let start = *at;
-        let fault = |violation: Violation| Error::from(violation).with_offset(start);
+        let fault = |fault: OnnxFault| Error::from(fault).with_offset(start);
         let mut value = 0u64;
         for shift in (0..u64::BITS).step_by(7) {
             if *at >= end {
-                return Err(fault(Violation::Ends));
+                return Err(fault(OnnxFault::Ends));
             }
             let byte = self.from(*at, end)?[0];
             *at += 1;
@@ -73,7 +73,7 @@ impl<'s> Window<'s> {
                 return Ok(value);
             }
         }
-        Err(fault(Violation::Varint))
+        Err(fault(OnnxFault::Varint))
     }
 
     /// Calls `each` with the bytes of `span`, piece by piece.
@@ -121,11 +121,11 @@ impl<'s> Window<'s> {
     /// A string of at most `limit` bytes. Errors call it `what`.
     pub(super) fn text(&mut self, span: Span, what: &'static str, limit: u64) -> Result<String> {
         let byte_len = span.byte_len();
-        let fault = |violation: Violation| Error::from(violation).with_span(span);
+        let fault = |fault: OnnxFault| Error::from(fault).with_span(span);
         if byte_len > limit {
-            return Err(fault(Violation::TooLong { what, byte_len, limit }));
+            return Err(fault(OnnxFault::TooLong { what, byte_len, limit }));
         }
-        String::from_utf8(self.bytes(span)?).map_err(|_| fault(Violation::NotUtf8 { what }))
+        String::from_utf8(self.bytes(span)?).map_err(|_| fault(OnnxFault::NotUtf8 { what }))
     }
 }
 
@@ -176,10 +176,10 @@ impl Fields {
             return Ok(None);
         }
         let tag = self.at;
-        let fault = |violation: Violation| Error::from(violation).with_offset(tag);
+        let fault = |fault: OnnxFault| Error::from(fault).with_offset(tag);
         let key = window.varint(&mut self.at, self.end)?;
         let number = u32::try_from(key >> 3).ok().filter(|number| *number > 0);
-        let number = number.ok_or_else(|| fault(Violation::Tag { key }))?;
+        let number = number.ok_or_else(|| fault(OnnxFault::Tag { key }))?;
         let mut varint = 0;
         let mut start = self.at;
         let (wire, byte_len) = match key & 7 {
@@ -195,11 +195,11 @@ impl Fields {
             }
             5 => (Wire::Fixed32, 4),
             // proto3 and ONNX have no groups.
-            _ => return Err(fault(Violation::Tag { key })),
+            _ => return Err(fault(OnnxFault::Tag { key })),
         };
         let available = self.end - start;
         let span = Span::new(start, byte_len).filter(|_| byte_len <= available);
-        let span = span.ok_or_else(|| fault(Violation::Field { number, byte_len, available }))?;
+        let span = span.ok_or_else(|| fault(OnnxFault::Field { number, byte_len, available }))?;
         self.at = span.end();
         Ok(Some(Field { number, wire, tag, span, varint }))
     }
@@ -221,6 +221,6 @@ impl Field {
             return Ok(());
         }
         let number = self.number;
-        Err(Error::from(Violation::WireType { number }).with_offset(self.tag))
+        Err(Error::from(OnnxFault::WireType { number }).with_offset(self.tag))
     }
 }

@@ -4,7 +4,7 @@ use zt::ErrorKind;
 
 /// Why a model or one of its tensors is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Violation {
+pub(super) enum OnnxFault {
     #[error("truncated: a message ends within a field")]
     Ends,
     #[error("a varint has more than ten bytes")]
@@ -77,30 +77,30 @@ pub(super) enum Violation {
     Beyond { location: String, offset: u64, byte_len: u64, available: u64 },
 }
 
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
-        let (kind, code) = match violation {
-            Violation::Nested { .. }
-            | Violation::TooMany { .. }
-            | Violation::TooLong { .. }
-            | Violation::Rank { .. }
-            | Violation::Scattered { .. } => (ErrorKind::Limit, "header"),
-            Violation::Without { .. }
-            | Violation::PackedValues { .. }
-            | Violation::DataType { .. } => (ErrorKind::Unsupported, "dtype"),
-            Violation::Segment | Violation::NeedsPath { .. } => {
+impl From<OnnxFault> for zt::Error {
+    fn from(fault: OnnxFault) -> Self {
+        let (kind, code) = match fault {
+            OnnxFault::Nested { .. }
+            | OnnxFault::TooMany { .. }
+            | OnnxFault::TooLong { .. }
+            | OnnxFault::Rank { .. }
+            | OnnxFault::Scattered { .. } => (ErrorKind::Limit, "header"),
+            OnnxFault::Without { .. }
+            | OnnxFault::PackedValues { .. }
+            | OnnxFault::DataType { .. } => (ErrorKind::Unsupported, "dtype"),
+            OnnxFault::Segment | OnnxFault::NeedsPath { .. } => {
                 (ErrorKind::Unsupported, "unsupported")
             }
-            Violation::Overflow | Violation::Bytes { .. } | Violation::Count { .. } => {
+            OnnxFault::Overflow | OnnxFault::Bytes { .. } | OnnxFault::Count { .. } => {
                 (ErrorKind::Malformed, "shape-size-mismatch")
             }
-            Violation::Index { .. } => (ErrorKind::Malformed, "index-value"),
-            Violation::Location { .. } | Violation::Missing { .. } => {
+            OnnxFault::Index { .. } => (ErrorKind::Malformed, "index-value"),
+            OnnxFault::Location { .. } | OnnxFault::Missing { .. } => {
                 (ErrorKind::Malformed, "path")
             }
-            Violation::Beyond { .. } => (ErrorKind::Malformed, "bounds"),
+            OnnxFault::Beyond { .. } => (ErrorKind::Malformed, "bounds"),
             _ => (ErrorKind::Malformed, "header"),
         };
-        zt::Error::new(kind, code, violation)
+        zt::Error::new(kind, code, fault)
     }
 }
