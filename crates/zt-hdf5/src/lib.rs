@@ -51,9 +51,12 @@ mod vds;
 
 use std::sync::Arc;
 
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
+
 use zt::foreign::Kind;
 use zt::{Result, Source};
-use zt_foreign::{FileKind, Input, Opening, Probe, archive};
+use zt_foreign::{Opening, Probe, archive};
 
 use crate::bytes::store::whole;
 use crate::structures::superblock;

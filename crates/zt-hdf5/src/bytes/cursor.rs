@@ -3,8 +3,8 @@
 use zt::{ByteOrder, Error, Result};
 
 use crate::bytes::bits::number;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{Sizes, in_memory};
-use crate::bytes::violation::Violation;
 
 /// The bytes of a structure, and the position of the next field.
 #[derive(Debug, Clone)]
@@ -40,20 +40,20 @@ impl<'b> Cursor<'b> {
         self.left().len() as u64
     }
 
-    /// The violation, at the next byte.
-    pub(crate) fn error(&self, violation: Violation) -> Error {
-        Error::from(violation).with_offset(self.offset())
+    /// The fault, at the next byte.
+    pub(crate) fn error(&self, fault: Hdf5Fault) -> Error {
+        Error::from(fault).with_offset(self.offset())
     }
 
     /// A field with an invalid value.
     pub(crate) fn field(&self, what: &'static str, value: u64) -> Error {
-        self.error(Violation::Field { what, value })
+        self.error(Hdf5Fault::Field { what, value })
     }
 
     /// An unknown version of the structure.
     pub(crate) fn version(&self, found: u8) -> Error {
         let what = self.what;
-        self.error(Violation::Version { what, found })
+        self.error(Hdf5Fault::Version { what, found })
     }
 
     fn left(&self) -> &'b [u8] {
@@ -75,7 +75,7 @@ impl<'b> Cursor<'b> {
                 self.at = self.bytes.len().strict_sub(rest.len());
                 Ok(bytes)
             }
-            None => Err(self.error(Violation::Ends {
+            None => Err(self.error(Hdf5Fault::Ends {
                 what: self.what,
                 needed: len,
                 available: self.remaining(),
@@ -136,7 +136,7 @@ impl<'b> Cursor<'b> {
 
     pub(crate) fn defined_address(&mut self) -> Result<u64> {
         let at = self.offset();
-        let missing = || Error::from(Violation::Missing("an address")).with_offset(at);
+        let missing = || Error::from(Hdf5Fault::Missing("an address")).with_offset(at);
         self.address()?.ok_or_else(missing)
     }
 

@@ -7,7 +7,7 @@
 //! | `size` | the widths of addresses and lengths, and sums that cannot overflow |
 //! | `bits`, `checksum`, `name` | packed numbers; lookup3 and fletcher32; names as text |
 //! | `budget` | bytes that a file may cause to be read or made |
-//! | `violation` | every fault of HDF5, with its code |
+//! | `fault` | every fault of HDF5, with its code |
 //!
 //! It must not know any structure of HDF5, nor a filter.
 
@@ -15,7 +15,7 @@ pub(crate) mod bits;
 pub(crate) mod budget;
 pub(crate) mod checksum;
 pub(crate) mod cursor;
+pub(crate) mod fault;
 pub(crate) mod name;
 pub(crate) mod size;
 pub(crate) mod store;
-pub(crate) mod violation;

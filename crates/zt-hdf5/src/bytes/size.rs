@@ -1,6 +1,6 @@
 //! Lengths and addresses: checked sums and products of numbers that a file has.
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 
 /// Bytes of addresses and of lengths in the whole file: 2, 4 or 8. Spec: II.A, "Size of Offsets".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +17,21 @@ impl Sizes {
     }
 }
 
-pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Violation> {
+pub(crate) fn sum<const N: usize>(parts: [u64; N]) -> Result<u64, Hdf5Fault> {
     let mut parts = parts.into_iter();
     let sum = parts.try_fold(0u64, u64::checked_add);
-    sum.ok_or(Violation::TooFar)
+    sum.ok_or(Hdf5Fault::TooFar)
 }
 
-pub(crate) fn product<const N: usize>(factors: [u64; N]) -> Result<u64, Violation> {
+pub(crate) fn product<const N: usize>(factors: [u64; N]) -> Result<u64, Hdf5Fault> {
     let mut factors = factors.into_iter();
     let product = factors.try_fold(1u64, u64::checked_mul);
-    product.ok_or(Violation::TooFar)
+    product.ok_or(Hdf5Fault::TooFar)
 }
 
 /// A number of bytes in memory. The machine may have fewer bits.
-pub(crate) fn in_memory(number: u64) -> Result<usize, Violation> {
-    usize::try_from(number).map_err(|_| Violation::TooFar)
+pub(crate) fn in_memory(number: u64) -> Result<usize, Hdf5Fault> {
+    usize::try_from(number).map_err(|_| Hdf5Fault::TooFar)
 }
 
 /// The bytes of a number up to `limit`: `H5VM_limit_enc_size`.

@@ -9,8 +9,8 @@ use zt::{Error, Result, Source, Span};
 use crate::bytes::budget::Budget;
 use crate::bytes::checksum::lookup3;
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{Sizes, in_memory, sum};
-use crate::bytes::violation::Violation;
 
 /// The most bytes of structures that are read, in lengths of the file. A valid file needs about one:
 /// every structure is read once, and the first bytes of some twice. Structures that refer to each
@@ -96,7 +96,7 @@ impl Store {
         let span = self.base.checked_add(address);
         let span = span.and_then(|offset| Span::new(offset, byte_len));
         let inside = span.filter(|span| span.end() <= end);
-        inside.ok_or_else(|| Violation::Outside { what, address, byte_len, end }.into())
+        inside.ok_or_else(|| Hdf5Fault::Outside { what, address, byte_len, end }.into())
     }
 
     pub(crate) fn fetch(&self, address: u64, len: u64, what: &'static str) -> Result<Block> {
@@ -114,7 +114,7 @@ impl Store {
     pub(crate) fn charge(&self, len: u64) -> Result<()> {
         let limit = self.budget.limit;
         let spent = self.budget.spend(len);
-        Ok(spent.map_err(|_| Violation::Budget { limit })?)
+        Ok(spent.map_err(|_| Hdf5Fault::Budget { limit })?)
     }
 
     /// The bytes of a structure before its checksum, which is checked.
@@ -154,7 +154,7 @@ impl Store {
 
 /// All bytes of a source.
 pub(crate) fn whole(source: &dyn Source) -> Result<Span> {
-    Ok(Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?)
+    Ok(Span::new(0, source.byte_len()).ok_or(Hdf5Fault::Overflow)?)
 }
 
 /// The bytes of `span`, which exist.
@@ -186,14 +186,14 @@ impl Block {
         let found = cursor.u32()?.to_le_bytes();
         let what = self.what;
         if found != *signature {
-            return Err(Error::from(Violation::Magic { what, found }).with_offset(self.origin));
+            return Err(Error::from(Hdf5Fault::Magic { what, found }).with_offset(self.origin));
         }
         Ok(cursor)
     }
 
     /// Checks the checksum at the end, and removes it.
     pub(crate) fn check(&mut self) -> Result<()> {
-        let content_len = self.byte_len().checked_sub(4).ok_or(Violation::TooFar)?;
+        let content_len = self.byte_len().checked_sub(4).ok_or(Hdf5Fault::TooFar)?;
         let mut cursor = self.cursor();
         let found = lookup3(cursor.take(content_len)?);
         let expected = cursor.u32()?;
@@ -209,7 +209,7 @@ impl Block {
         let expected = cursor.u32()?;
         let behind = self.bytes.get_mut(in_memory(place)?..);
         let own = behind.and_then(<[u8]>::first_chunk_mut::<4>);
-        *own.ok_or(Violation::TooFar)? = [0; 4];
+        *own.ok_or(Hdf5Fault::TooFar)? = [0; 4];
         self.compare(expected, lookup3(&self.bytes))
     }
 
@@ -217,7 +217,7 @@ impl Block {
         if found == expected {
             return Ok(());
         }
-        let violation = Violation::Checksum { what: self.what, expected, found };
-        Err(Error::from(violation).with_offset(self.origin))
+        let fault = Hdf5Fault::Checksum { what: self.what, expected, found };
+        Err(Error::from(fault).with_offset(self.origin))
     }
 }

@@ -16,7 +16,7 @@ use zt::Result;
 use zt::container::codec::decode_into;
 use zt::container::memory::zeroed;
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 use crate::filters::lz4;
 
 /// The parameters of the filter.
@@ -114,7 +114,7 @@ impl Bitshuffle {
 
 fn invalid() -> zt::Error {
     let filter = "bitshuffle";
-    Violation::Chunk { filter }.into()
+    Hdf5Fault::Chunk { filter }.into()
 }
 
 /// Undoes the transposition of a number of elements that is a multiple of 8.

@@ -17,7 +17,7 @@ use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use zt::Result;
 use zt::container::codec::FrameDecompressor;
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 use crate::filters::bitshuffle::unshuffle_bits;
 use crate::filters::shuffle::unshuffle;
 use crate::filters::{blosclz, lz4};
@@ -88,7 +88,7 @@ impl<'b> Chunk<'b> {
             return Ok(chunk);
         }
         if chunk.flags & DELTA != 0 {
-            return Err(Violation::Unsupported("the filter delta of blosc").into());
+            return Err(Hdf5Fault::Unsupported("the filter delta of blosc").into());
         }
         let element_len = chunk.element_len;
         if chunk.flags & SHUFFLE != 0 {
@@ -106,7 +106,7 @@ impl<'b> Chunk<'b> {
             *second.ok_or_else(invalid)?;
         self.header_len = 32;
         let [c0, c1, c2, c3, c4, c5] = codes;
-        let unsupported = |what| Err(Violation::Unsupported(what).into());
+        let unsupported = |what| Err(Hdf5Fault::Unsupported(what).into());
         if flags & 0x01 != 0 {
             return unsupported("a dictionary of blosc2");
         }
@@ -236,8 +236,8 @@ impl<'b> Chunk<'b> {
                 let is_valid = decoder.decode_into(stored, &mut decoded).is_ok();
                 is_valid.then_some(decoded)
             }
-            2 => return Err(Violation::Unsupported("the codec snappy of blosc").into()),
-            _ => return Err(Violation::Unsupported("a codec of blosc's plugins").into()),
+            2 => return Err(Hdf5Fault::Unsupported("the codec snappy of blosc").into()),
+            _ => return Err(Hdf5Fault::Unsupported("a codec of blosc's plugins").into()),
         };
         decoded.ok_or_else(invalid)
     }
@@ -298,5 +298,5 @@ fn nan(element_len: usize) -> Option<&'static [u8]> {
 }
 
 fn invalid() -> zt::Error {
-    Violation::Chunk { filter: "blosc" }.into()
+    Hdf5Fault::Chunk { filter: "blosc" }.into()
 }

@@ -14,7 +14,7 @@
 use zt::Result;
 use zt::container::memory::zeroed;
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 use crate::filters::blosc::{self, Chunk};
 
 /// The most dimensions of a chunk: `BLOSC2_MAX_DIM`.
@@ -214,5 +214,5 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 fn invalid() -> zt::Error {
-    Violation::Chunk { filter: "blosc2" }.into()
+    Hdf5Fault::Chunk { filter: "blosc2" }.into()
 }

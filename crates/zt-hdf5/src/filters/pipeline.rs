@@ -5,8 +5,8 @@ use zt::{Error, Result};
 
 use crate::bytes::checksum::fletcher32;
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{in_memory, product, sum};
-use crate::bytes::violation::Violation;
 use crate::filters::bitshuffle::Bitshuffle;
 use crate::filters::nbit::Nbit;
 use crate::filters::scale_offset::ScaleOffset;
@@ -94,7 +94,7 @@ impl Pipeline {
             // Writers apply each once, and each costs a pass over the whole chunk.
             if ids.contains(&id) {
                 let name = name(id);
-                return Err(Violation::RepeatedFilter { id, name }.into());
+                return Err(Hdf5Fault::RepeatedFilter { id, name }.into());
             }
             ids.push(id);
             filters.push(filter);
@@ -154,7 +154,7 @@ impl Pipeline {
         let most = self.chunk_max(stored.len() as u64);
         if byte_len as u64 > most {
             let (byte_len, limit) = (byte_len as u64, most);
-            return Err(Violation::ChunkSize { byte_len, limit }.into());
+            return Err(Hdf5Fault::ChunkSize { byte_len, limit }.into());
         }
         // A filter adds few bytes to data that it cannot compress.
         let limit = sum([byte_len as u64, byte_len as u64 / 8, 4 << 10])?;
@@ -165,7 +165,7 @@ impl Pipeline {
         }
         if bytes.len() != byte_len {
             let (expected, found) = (byte_len as u64, bytes.len() as u64);
-            return Err(Violation::Length { expected, found }.into());
+            return Err(Hdf5Fault::Length { expected, found }.into());
         }
         Ok(bytes)
     }
@@ -177,7 +177,7 @@ fn name(id: u16) -> &'static str {
 }
 
 fn unknown(id: u16, name: &'static str) -> Error {
-    Violation::Filter { id, name }.into()
+    Hdf5Fault::Filter { id, name }.into()
 }
 
 fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
@@ -230,7 +230,7 @@ fn filter(cursor: &mut Cursor<'_>, version: u8) -> Result<(u16, Filter)> {
 
 impl Filter {
     fn undo(&self, bytes: Vec<u8>, limit: usize, byte_len: usize) -> Result<Vec<u8>> {
-        let invalid = |filter| Error::from(Violation::Chunk { filter });
+        let invalid = |filter| Error::from(Hdf5Fault::Chunk { filter });
         match self {
             Filter::Deflate => {
                 decompress_to_vec_zlib_with_limit(&bytes, limit).map_err(|_| invalid("deflate"))
@@ -260,12 +260,12 @@ impl Filter {
 fn check(mut bytes: Vec<u8>) -> Result<Vec<u8>> {
     let filter = "fletcher32";
     let split = bytes.split_last_chunk::<4>();
-    let (content, stored) = split.ok_or(Violation::Chunk { filter })?;
+    let (content, stored) = split.ok_or(Hdf5Fault::Chunk { filter })?;
     let expected = u32::from_le_bytes(*stored);
     let found = fletcher32(content);
     let swapped = (found & 0x00FF_00FF) << 8 | found >> 8 & 0x00FF_00FF;
     if found != expected && swapped != expected {
-        return Err(Violation::ChunkChecksum { expected, found }.into());
+        return Err(Hdf5Fault::ChunkChecksum { expected, found }.into());
     }
     bytes.truncate(content.len());
     Ok(bytes)

@@ -6,13 +6,13 @@ use zt::Result;
 use zt::container::codec::decode_into;
 use zt::container::memory::zeroed;
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 
 /// The content of a frame that has `byte_len` bytes, unless it records its size. It has at most `limit`.
 pub(super) fn decode(frame: &[u8], limit: usize, byte_len: usize) -> Result<Vec<u8>> {
     let recorded = content_len(frame).unwrap_or(byte_len as u64);
     if recorded > limit as u64 {
-        return Err(Violation::Chunk { filter: "zstd" }.into());
+        return Err(Hdf5Fault::Chunk { filter: "zstd" }.into());
     }
     let mut out = zeroed(recorded)?;
     decode_into(frame, &mut out)?;

@@ -1,20 +1,19 @@
 //! Attributes of groups and datasets. Spec: IV.A.2.m.
 
-use zt::formats::{F8E4M3Fn, F8E5M2, f16};
 use zt::manifest::ListBuilder;
-use zt::{ByteOrder, DType, Error, ErrorKind, Result, Value};
+use zt::{Error, ErrorKind, Result, Value};
 
-use crate::bytes::bits;
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::name;
 use crate::bytes::size::{in_memory, product};
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::btree2;
 use crate::structures::common::Common;
 use crate::structures::dataspace::Dataspace;
-use crate::structures::datatype::{Class, Datatype, Number, Padding};
+use crate::structures::datatype::{Class, Datatype, Padding};
 use crate::structures::fractal_heap::FractalHeap;
+use crate::structures::number::Number;
 use crate::structures::object_header::{Body, ObjectHeader, SHARED, kind};
 use crate::structures::shared::{self, Place};
 
@@ -189,7 +188,7 @@ fn value(
     dataspace: Dataspace,
     common: &mut Common,
 ) -> Result<Value> {
-    let elements = dataspace.elements().ok_or(Violation::Overflow)?;
+    let elements = dataspace.elements().ok_or(Hdf5Fault::Overflow)?;
     let Some(mut shape) = dataspace.shape else {
         return Ok(Value::Null);
     };
@@ -203,14 +202,14 @@ fn value(
     };
     let (levels, limit) = (shape.len(), NESTING);
     if levels > limit || levels == limit && has_pairs {
-        return Err(Violation::Dimensions { levels, limit }.into());
+        return Err(Hdf5Fault::Dimensions { levels, limit }.into());
     }
     let mut bytes = cursor.part(needed, "the value of an attribute")?;
     common.charge_lists(store, lists(&shape))?;
     match &datatype.class {
         Class::Number(kind) | Class::Array(_, kind) => {
             let mut numbers = bytes.rest().chunks_exact(element_len(kind));
-            nested(&shape, &mut || Ok(number(kind, numbers.next().unwrap_or_default())))
+            nested(&shape, &mut || Ok(kind.value(numbers.next().unwrap_or_default())))
         }
         Class::Text(padding) => {
             let mut texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
@@ -223,7 +222,7 @@ fn value(
         }),
         Class::Opaque | Class::Unsupported(_) | Class::Other(_) => {
             let what = datatype.describe();
-            Err(Violation::Element { what }.into())
+            Err(Hdf5Fault::Element { what }.into())
         }
     }
 }
@@ -287,48 +286,4 @@ pub(crate) fn element_len(number: &Number) -> usize {
 
 fn is_complex(number: &Number) -> bool {
     matches!(number.logical_type, Some("complex64" | "complex128"))
-}
-
-/// The value of a number; a complex one is a list of two.
-pub(crate) fn number(number: &Number, bytes: &[u8]) -> Value {
-    match (number.logical_type, bytes) {
-        (Some("f8_e5m2"), [bits]) => return F8E5M2::from_bits(*bits).to_f32().into(),
-        (Some("f8_e4m3fn"), [bits]) => return F8E4M3Fn::from_bits(*bits).to_f32().into(),
-        _ => {}
-    }
-    if let Some(layout) = number.bit_layout {
-        let mut wide = Vec::new();
-        for stored in bytes.chunks_exact(layout.byte_len.max(1)) {
-            layout.widen(stored, number.dtype, &mut wide);
-        }
-        let plain = Number { bit_layout: None, ..number.clone() };
-        return self::number(&plain, &wide);
-    }
-    let width = number.dtype.byte_len().max(1);
-    let mut parts: Vec<Value> = bytes
-        .chunks_exact(width)
-        .map(|bytes| scalar(number.dtype, number.byte_order, bytes))
-        .collect();
-    match parts.len() {
-        1 => parts.pop().unwrap_or(Value::Null),
-        _ => Value::array(parts),
-    }
-}
-
-fn scalar(dtype: DType, byte_order: ByteOrder, bytes: &[u8]) -> Value {
-    let bits = bits::number(bytes, byte_order);
-    let [a, b, c, d, ..] = bits.to_le_bytes();
-    match dtype {
-        DType::I8 => i8::from_le_bytes([a]).into(),
-        DType::I16 => i16::from_le_bytes([a, b]).into(),
-        DType::I32 => i32::from_le_bytes([a, b, c, d]).into(),
-        DType::I64 => bits.cast_signed().into(),
-        DType::Bool => (bits != 0).into(),
-        DType::F64 => f64::from_bits(bits).into(),
-        DType::F32 => f32::from_le_bytes([a, b, c, d]).into(),
-        // bf16 is the upper half of an f32.
-        DType::BF16 => f32::from_le_bytes([0, 0, a, b]).into(),
-        DType::F16 => f16::from_le_bytes([a, b]).to_f32().into(),
-        _ => bits.into(),
-    }
 }

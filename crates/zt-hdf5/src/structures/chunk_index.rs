@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{product, sum};
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::btree1::Tree;
 use crate::structures::btree2;
 use crate::structures::extensible_array;
@@ -66,7 +66,7 @@ impl Chunks {
                 found.add(Some(0), address, byte_len, mask)?;
             }
             Index::Implicit => {
-                let count = grid.count_max().ok_or(Violation::Overflow)?;
+                let count = grid.count_max().ok_or(Hdf5Fault::Overflow)?;
                 let len = grid.chunk_len;
                 store.span(address, product([count, len])?, "all chunks")?;
                 // They are kept in memory, although no index is read.
@@ -104,7 +104,7 @@ impl Found<'_> {
             return Ok(());
         };
         let left = self.left.checked_sub(byte_len.max(1));
-        let overlap = || Violation::field("the length of all chunks", byte_len);
+        let overlap = || Hdf5Fault::field("the length of all chunks", byte_len);
         self.left = left.ok_or_else(overlap)?;
         self.chunks.push(Chunk { number, address, byte_len, mask });
         Ok(())
@@ -118,7 +118,7 @@ impl Found<'_> {
             _ => None,
         });
         if let Some(value) = twice {
-            return Err(Violation::field("the number of two chunks", value));
+            return Err(Hdf5Fault::field("the number of two chunks", value));
         }
         Ok(Chunks(self.chunks))
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use zt::{ErrorKind, Result, Value};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::datatype::Datatype;
 use crate::structures::global_heap::GlobalHeaps;
 use crate::structures::object_header::{Body, kind};
@@ -45,7 +45,7 @@ impl Common {
         let cost = |lists: u64| lists.saturating_sub(LISTS_MIN).saturating_mul(LIST);
         let lists = self.lists.saturating_add(count);
         let charged = store.charge(cost(lists).saturating_sub(cost(self.lists)));
-        charged.map_err(|_| Violation::Lists { count })?;
+        charged.map_err(|_| Hdf5Fault::Lists { count })?;
         self.lists = lists;
         Ok(())
     }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use zt::formats::PackedType;
-use zt::{Attributes, ByteOrder, DType, Result, Value};
+use zt::{ByteOrder, DType, Result, Value};
 use zt_foreign::{Meaning, MlDtype};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::name;
 use crate::bytes::size::encoded_len;
-use crate::bytes::violation::Violation;
 use crate::structures::bit_layout::{self, BitLayout, Float, Parts};
+use crate::structures::number::Number;
 
 /// The most nested types. Arrays of enumerations of integers have three.
 const DEPTH: usize = 8;
@@ -55,20 +55,6 @@ pub(crate) enum Padding {
     /// Zeros at the end; earlier zeros belong to the string.
     Zeros,
     Spaces,
-}
-
-/// A number that zt supports.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Number {
-    pub(crate) dtype: DType,
-    pub(crate) logical_type: Option<&'static str>,
-    pub(crate) byte_order: ByteOrder,
-    /// The layout of the stored numbers, if no dtype has it.
-    pub(crate) bit_layout: Option<BitLayout>,
-    /// The values of an enumeration by name.
-    pub(crate) names: Option<Arc<Attributes>>,
-    /// The type that opaque bytes are read as.
-    pub(crate) ml_dtype: Option<MlDtype>,
 }
 
 /// The head of a datatype, before its properties.
@@ -177,27 +163,6 @@ fn byte_order(head: &Head) -> ByteOrder {
     match head.bits & 1 {
         1 if head.byte_len > 1 => ByteOrder::Big,
         _ => ByteOrder::Little,
-    }
-}
-
-impl Number {
-    /// The type, if its values have less than a byte. Each is stored in a byte of its own.
-    pub(crate) fn packed(&self) -> Option<PackedType> {
-        match self.ml_dtype?.meaning {
-            Meaning::Packed(packed) => Some(packed),
-            Meaning::Values(..) => None,
-        }
-    }
-
-    fn new(dtype: DType, byte_order: ByteOrder) -> Self {
-        Number {
-            dtype,
-            logical_type: None,
-            byte_order,
-            bit_layout: None,
-            names: None,
-            ml_dtype: None,
-        }
     }
 }
 
@@ -372,7 +337,7 @@ fn enumeration(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Cla
     let mut values = Vec::new();
     for _ in 0..count {
         let bytes = cursor.take(base.byte_len)?;
-        values.push(crate::structures::attribute::number(&number, bytes));
+        values.push(number.value(bytes));
     }
     let named: Vec<(String, Value)> = names.into_iter().zip(values).collect();
     if base.byte_len == 1 && number.bit_layout.is_none() && is_bool(&named) {
@@ -417,7 +382,7 @@ fn array(cursor: &mut Cursor<'_>, head: &Head, depth: usize) -> Result<Class> {
             let dimensions: Vec<u64> = dimensions.into_iter().chain(inner).collect();
             let (levels, limit) = (dimensions.len(), DIMENSIONS_MAX);
             if levels > limit {
-                return Err(cursor.error(Violation::Dimensions { levels, limit }));
+                return Err(cursor.error(Hdf5Fault::Dimensions { levels, limit }));
             }
             Class::Array(dimensions, number)
         }

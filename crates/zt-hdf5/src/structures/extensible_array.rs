@@ -13,9 +13,9 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{product, sum};
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::array::{Array, Elements};
 
 /// Visits every element with its index.
@@ -93,8 +93,8 @@ struct SuperBlock {
 }
 
 impl SuperBlock {
-    fn new(number: u32, data_min: u64) -> Result<Self, Violation> {
-        let power = |exponent| 1u64.checked_shl(exponent).ok_or(Violation::TooFar);
+    fn new(number: u32, data_min: u64) -> Result<Self, Hdf5Fault> {
+        let power = |exponent| 1u64.checked_shl(exponent).ok_or(Hdf5Fault::TooFar);
         Ok(SuperBlock {
             blocks: power(number / 2)?,
             elements: product([power(number.div_ceil(2))?, data_min])?,

@@ -3,8 +3,8 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::object_header::{ObjectHeader, kind};
 
 /// The bytes of one element; none if the file has no fill value, which means zeros.
@@ -13,7 +13,7 @@ pub(crate) fn read(store: &Store, header: &ObjectHeader, element_len: u64) -> Re
         Some(fill) => Some(fill),
         None => header.read_message(store, kind::OLD_FILL_VALUE, sized)?,
     };
-    let len = usize::try_from(element_len).map_err(|_| Violation::Overflow)?;
+    let len = usize::try_from(element_len).map_err(|_| Hdf5Fault::Overflow)?;
     let fill = fill.filter(|fill| fill.len() == len);
     Ok(fill.unwrap_or_default())
 }

@@ -11,9 +11,9 @@ use std::collections::HashMap;
 use zt::{Error, Result};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{encoded_len, product, sum};
 use crate::bytes::store::{Block, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::btree2;
 
 const WHAT: &str = "a heap";
@@ -137,7 +137,7 @@ impl<'s> FractalHeap<'s> {
 
     /// The address of the `len` bytes at `offset` of the heap.
     fn address(&self, offset: u64, len: u64) -> Result<u64> {
-        let wrong = || Violation::field("the offset of an object in a heap", offset);
+        let wrong = || Hdf5Fault::field("the offset of an object in a heap", offset);
         let mut block = self.root.ok_or_else(wrong)?;
         let mut rows = u64::from(self.root_rows);
         let mut start = 0u64;
@@ -240,7 +240,7 @@ impl Huge {
             Some(known) => known,
             None => known.insert(self.read(store)?),
         };
-        let wrong = || Violation::field("the number of a huge object", number);
+        let wrong = || Hdf5Fault::field("the number of a huge object", number);
         known.get(&number).copied().ok_or_else(wrong)
     }
 
@@ -273,7 +273,7 @@ fn unless_filtered(store: &Store, address: u64, error: Error) -> Error {
         cursor.u16().ok()
     };
     match filters_len() {
-        Some(1..) => Violation::Unsupported("a filtered heap").into(),
+        Some(1..) => Hdf5Fault::Unsupported("a filtered heap").into(),
         _ => error,
     }
 }

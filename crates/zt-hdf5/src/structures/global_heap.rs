@@ -13,8 +13,8 @@ use std::ops::Range;
 use zt::{Error, Result};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::store::{Block, Store};
-use crate::bytes::violation::Violation;
 
 const WHAT: &str = "a global heap";
 
@@ -62,7 +62,7 @@ impl GlobalHeaps {
 }
 
 fn missing(index: u32) -> Error {
-    Violation::field("the index of an object in its heap", index.into())
+    Hdf5Fault::field("the index of an object in its heap", index.into())
 }
 
 impl Collection {

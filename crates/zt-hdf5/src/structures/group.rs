@@ -6,9 +6,9 @@
 use zt::{Error, Result};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{product, sum};
 use crate::bytes::store::{Block, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::btree1::Tree;
 use crate::structures::btree2;
 use crate::structures::fractal_heap::FractalHeap;
@@ -56,7 +56,7 @@ impl Links {
         let empty = by_name.first().and_then(name).filter(|name| name.is_empty());
         if let Some(name) = twice.or(empty) {
             let name = crate::bytes::name::text(name);
-            return Err(Violation::LinkName { name }.into());
+            return Err(Hdf5Fault::LinkName { name }.into());
         }
         Ok(Links { all, by_name })
     }
@@ -137,7 +137,7 @@ fn symbol(cursor: &mut Cursor<'_>, heap: &LocalHeap) -> Result<Link> {
     let target = match address {
         _ if cached == SOFT => Target::Soft(heap.text(scratch.u32()?.into())?),
         Some(address) => Target::Hard(address),
-        None => return Err(cursor.error(Violation::Missing("the object of a link"))),
+        None => return Err(cursor.error(Hdf5Fault::Missing("the object of a link"))),
     };
     let name = heap.text(name)?;
     Ok(Link { name, target })
@@ -216,5 +216,5 @@ fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Resul
 /// The error of a link without a target.
 pub(crate) fn dangling(path: &[u8]) -> Error {
     let path = crate::bytes::name::text(path);
-    Violation::Dangling { path }.into()
+    Hdf5Fault::Dangling { path }.into()
 }

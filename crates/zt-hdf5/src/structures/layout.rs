@@ -3,8 +3,8 @@
 use zt::{Result, Span};
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{encoded_len, sum};
-use crate::bytes::violation::Violation;
 
 /// The place of a dataset's values.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ fn indexed(cursor: &mut Cursor<'_>, version: u8) -> Result<Layout> {
     let address = cursor.address()?;
     let mut factors = dimensions.iter();
     let byte_len = factors.try_fold(1u64, |product, count| product.checked_mul(*count));
-    let byte_len = byte_len.ok_or(Violation::Overflow)?;
+    let byte_len = byte_len.ok_or(Hdf5Fault::Overflow)?;
     let length_len = match version {
         // One byte more than the length takes: `H5D_FARRAY_FILT_COMPUTE_CHUNK_SIZE_LEN`.
         4 => sum([encoded_len(byte_len), 1])?.min(8),

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `superblock`, `object_header`, `shared`, `common` | where a file begins; messages; messages that objects share |
 //! | `group`, `attribute` | links and attributes, in headers, heaps and trees |
-//! | `dataspace`, `datatype`, `bit_layout`, `fill_value`, `layout` | the messages of a dataset |
+//! | `dataspace`, `datatype`, `number`, `bit_layout`, `fill_value`, `layout` | the messages of a dataset |
 //! | `chunk_index`, `grid` | the addresses and the places of chunks |
 //! | `btree1`, `btree2`, `array`, `fixed_array`, `extensible_array` | indices |
 //! | `fractal_heap`, `global_heap` | heaps |
@@ -31,6 +31,7 @@ mod global_heap;
 pub(crate) mod grid;
 pub(crate) mod group;
 pub(crate) mod layout;
+pub(crate) mod number;
 pub(crate) mod object_header;
 mod shared;
 pub(crate) mod superblock;

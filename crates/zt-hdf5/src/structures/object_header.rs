@@ -10,9 +10,9 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::sum;
 use crate::bytes::store::{Block, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::shared::{self, Place};
 
 /// The types of messages. Spec: IV.A.2.
@@ -91,7 +91,7 @@ impl ObjectHeader {
         let mut messages = Messages::new(&block, start, self.form)?;
         while let Some((kind, flags, mut body)) = messages.read()? {
             if kind > kind::LAST && flags & MUST_BE_KNOWN != 0 {
-                let unknown = Violation::Unsupported("a message that readers must know");
+                let unknown = Hdf5Fault::Unsupported("a message that readers must know");
                 return Err(body.error(unknown));
             }
             self.kinds |= bit(kind);

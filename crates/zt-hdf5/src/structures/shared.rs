@@ -12,9 +12,9 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{product, sum};
 use crate::bytes::store::{Block, Heap, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::fractal_heap::FractalHeap;
 use crate::structures::object_header::ObjectHeader;
 
@@ -63,12 +63,12 @@ pub(crate) fn read<T>(
             let header = ObjectHeader::read(store, address)?;
             match header.message(kind) {
                 Some(mut body) if !body.is_shared => read(&mut body.cursor),
-                _ => Err(Violation::Missing("a shared message").into()),
+                _ => Err(Hdf5Fault::Missing("a shared message").into()),
             }
         }
         Place::Heap(id) => {
             let heap = store.heaps.iter().find(|heap| heap.has(kind));
-            let heap = heap.ok_or(Violation::Missing("the heap of a shared message"))?;
+            let heap = heap.ok_or(Hdf5Fault::Missing("the heap of a shared message"))?;
             let message: Block = FractalHeap::open(store, heap.address)?.object(&id)?;
             read(&mut message.cursor())
         }

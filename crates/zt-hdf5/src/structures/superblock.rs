@@ -12,9 +12,9 @@ use zt::{Error, Result, Source, Span};
 
 use crate::bytes::checksum::lookup3;
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{Sizes, in_memory, product, sum};
 use crate::bytes::store::{self, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::object_header::{ObjectHeader, kind};
 use crate::structures::shared;
 
@@ -30,9 +30,9 @@ const LEN_MAX: u64 = 8 + 16 + 4 + 4 * 8 + 40;
 /// Finds and reads the superblock of the file in `extent` of a source. Returns the file, and the
 /// address of the root group's object header. A metadata cache image is unsupported.
 pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)> {
-    let base = locate(&*source, extent)?.ok_or(Violation::Signature)?;
+    let base = locate(&*source, extent)?.ok_or(Hdf5Fault::Signature)?;
     let end = sum([base, LEN_MAX])?.min(extent.end());
-    let span = Span::between(base, end).ok_or(Violation::Signature)?;
+    let span = Span::between(base, end).ok_or(Hdf5Fault::Signature)?;
     let bytes = store::read(&*source, span)?;
     let sizes = Sizes { offset: 8, length: 8 };
     let mut cursor = Cursor::new(&bytes, base, sizes, "the superblock");
@@ -50,7 +50,7 @@ pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)
     if extent.end() < expected {
         let expected = expected.strict_sub(extent.offset());
         let found = extent.byte_len();
-        return Err(Violation::Cut { expected, found }.into());
+        return Err(Hdf5Fault::Cut { expected, found }.into());
     }
     let mut store = Store::new(source, extent, base, found.sizes);
     if let Some(extension) = found.extension {
@@ -59,7 +59,7 @@ pub(crate) fn open(source: Arc<dyn Source>, extent: Span) -> Result<(Store, u64)
         if let Some(mut message) = extension.message(kind::CACHE_IMAGE) {
             message.cursor.expect_version(0)?;
             if message.cursor.address()?.is_some() {
-                return Err(Violation::CacheImage.into());
+                return Err(Hdf5Fault::CacheImage.into());
             }
         }
         if let Some(mut message) = extension.message(kind::SHARED_TABLE) {
@@ -137,8 +137,8 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     let expected = cursor.u32()?;
     let found = lookup3(bytes.get(..covered).unwrap_or(bytes));
     if found != expected {
-        let violation = Violation::Checksum { what: "the superblock", expected, found };
-        return Err(Error::from(violation).with_offset(cursor.offset()));
+        let fault = Hdf5Fault::Checksum { what: "the superblock", expected, found };
+        return Err(Error::from(fault).with_offset(cursor.offset()));
     }
     Ok(Found { sizes, base, extension, end, root })
 }

@@ -10,7 +10,7 @@ use zt::{ErrorKind, Result, Source, Span};
 use zt_foreign::{Probe, archive as zip};
 use zt_zip::{Archive, Member};
 
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 
 /// The member with the weights.
 const WEIGHTS: &str = "model.weights.h5";
@@ -65,7 +65,7 @@ pub(crate) fn weights(
 pub(crate) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
     let content = zip::content(weights, archive)?;
     if !content.is_stored {
-        return Err(Violation::Unsupported("a compressed file of weights in an archive").into());
+        return Err(Hdf5Fault::Unsupported("a compressed file of weights in an archive").into());
     }
     Ok(content.span)
 }

@@ -10,9 +10,9 @@ use zt::foreign::{FileBuilder, SourceId};
 use zt::{Attributes, Error, ErrorKind, Limits, Object, RawObject, Result, Source, Span, Value};
 use zt_foreign::{MlDtype, Opening, Packing};
 
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::name;
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::structures::attribute::{self, AllFound};
 use crate::structures::group::{Links, Target, is_group};
 use crate::structures::object_header::{ObjectHeader, kind};
@@ -113,7 +113,7 @@ impl<'s> Tree<'s> {
     pub(crate) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
         let header = ObjectHeader::read(self.store, self.root)?;
         if !is_group(&header) {
-            return Err(Violation::Missing("the root group").into());
+            return Err(Hdf5Fault::Missing("the root group").into());
         }
         let root = self.group(self.root, &header)?;
         self.known.insert(self.root, Known::Group(root));
@@ -144,7 +144,7 @@ impl<'s> Tree<'s> {
             match followed {
                 Ok(Some(_)) if depth >= builder.limits().nesting => {
                     let limit = builder.limits().nesting;
-                    builder.fault(path, RawObject::default(), Violation::Depth { limit }.into());
+                    builder.fault(path, RawObject::default(), Hdf5Fault::Depth { limit }.into());
                 }
                 Ok(Some(group)) => open.push(group),
                 Ok(None) => {}
@@ -175,7 +175,7 @@ impl<'s> Tree<'s> {
                 self.here.paths.borrow_mut().resolve(self.store, from, target)?
             }
             Target::Elsewhere => {
-                return Err(Violation::Unsupported("a link to another file").into());
+                return Err(Hdf5Fault::Unsupported("a link to another file").into());
             }
         };
         let is_first = !self.known.contains_key(&address);
@@ -217,7 +217,7 @@ impl<'s> Tree<'s> {
         if header.message(kind::LAYOUT).is_none() && header.message(kind::DATASPACE).is_none() {
             return match header.message(kind::DATATYPE) {
                 Some(_) => Ok(Known::Datatype),
-                None => Err(Violation::Missing("the dataset").into()),
+                None => Err(Hdf5Fault::Missing("the dataset").into()),
             };
         }
         let mut listed = Listed::default();
@@ -284,14 +284,14 @@ impl<'s> Tree<'s> {
         };
         let source: Arc<dyn Source> = if let Some(layout) = number.bit_layout {
             let wide = Widened::new(source, layout, number.dtype);
-            Arc::new(wide.ok_or(Violation::Overflow)?)
+            Arc::new(wide.ok_or(Hdf5Fault::Overflow)?)
         } else if let Some(packed) = number.packed() {
             let count = source.byte_len();
             Arc::new(Packing::new(source, 0, count, packed))
         } else {
             source
         };
-        let span = Span::new(0, source.byte_len()).ok_or(Violation::Overflow)?;
+        let span = Span::new(0, source.byte_len()).ok_or(Hdf5Fault::Overflow)?;
         let source = match place {
             Some(place) => builder.derived_from(source, self.file, place),
             None => builder.derived(source),
@@ -370,7 +370,7 @@ impl<'s> Tree<'s> {
     fn spend_bytes(&mut self, byte_len: u64) -> Result<()> {
         let limit = self.limit;
         let left = self.left.checked_sub(byte_len);
-        self.left = left.ok_or(Violation::Paths { limit })?;
+        self.left = left.ok_or(Hdf5Fault::Paths { limit })?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use zt::{Attributes, Value, Warning};
 
 use crate::bytes::name;
 use crate::structures::attribute::{AllFound, REPORTED};
-use crate::structures::datatype::Number;
+use crate::structures::number::Number;
 
 /// The attribute of a dataset of an enumeration: a map from names to values. If several datasets share
 /// the datatype, the first has the map, and the others have the first one's name.

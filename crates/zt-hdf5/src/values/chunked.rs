@@ -14,9 +14,9 @@ use zt::{Error, ErrorKind, Result, Source};
 use zt_foreign::strided::{self, Cut, Place, Step};
 
 use crate::bytes::budget::Budget;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{in_memory, product, sum};
 use crate::bytes::store::{self, Store};
-use crate::bytes::violation::Violation;
 use crate::filters::pipeline::Pipeline;
 use crate::structures::chunk_index::{Chunk, Chunks};
 use crate::structures::grid::Grid;
@@ -62,7 +62,7 @@ impl Chunked {
         if !pipeline.is_empty() {
             let (passes, limit) = (bands.passes, PASSES);
             if passes > limit {
-                return Err(Violation::Scattered { passes, limit }.into());
+                return Err(Hdf5Fault::Scattered { passes, limit }.into());
             }
         }
         let chunked = Chunked {
@@ -135,7 +135,7 @@ impl Chunked {
 
     /// Counts the bytes that are decoded or copied to read all written chunks once. A chunk is decoded
     /// as a whole, even if only part of it is in the shape, and perhaps again.
-    fn charge(&self, chunks: &Chunks) -> Result<(), Violation> {
+    fn charge(&self, chunks: &Chunks) -> Result<(), Hdf5Fault> {
         let all = product([chunks.count(), self.grid.chunk_len])?;
         let byte_len = if self.pipeline.is_empty() {
             all.min(self.byte_len)
@@ -144,7 +144,7 @@ impl Chunked {
         };
         let limit = self.decoded.limit;
         let spent = self.decoded.spend(byte_len);
-        spent.map_err(|left| Violation::Sparse { byte_len, left, limit })
+        spent.map_err(|left| Hdf5Fault::Sparse { byte_len, left, limit })
     }
 
     fn gather(&self, band: &strided::Band) -> Result<Vec<u8>> {
@@ -187,11 +187,11 @@ impl Chunked {
         let run = in_memory(overlap.run)?;
         let mut at = Place::new(overlap.steps, overlap.from);
         loop {
-            let from = at.from.checked_sub(skipped).ok_or(Violation::TooFar)?;
+            let from = at.from.checked_sub(skipped).ok_or(Hdf5Fault::TooFar)?;
             let (from, to) = (in_memory(from)?, in_memory(sum([overlap.to, at.to])?)?);
             let source = values.get(from..).and_then(|values| values.get(..run));
             let target = out.get_mut(to..).and_then(|out| out.get_mut(..run));
-            let (source, target) = source.zip(target).ok_or(Violation::TooFar)?;
+            let (source, target) = source.zip(target).ok_or(Hdf5Fault::TooFar)?;
             target.copy_from_slice(source);
             if !at.advance() {
                 return Ok(());
@@ -212,7 +212,7 @@ impl Chunked {
         if self.is_plain(place) {
             if chunk.byte_len != expected {
                 let found = chunk.byte_len;
-                return Err(Error::from(Violation::Length { expected, found }).with_span(span));
+                return Err(Error::from(Hdf5Fault::Length { expected, found }).with_span(span));
             }
             let start = sum([chunk.address, overlap.from])?;
             let span = self.store.span(start, overlap.byte_len, what)?;

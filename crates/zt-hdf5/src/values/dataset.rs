@@ -11,14 +11,15 @@ use zt_foreign::slices::Section;
 use zt_foreign::strided::Bands;
 
 use crate::bytes::budget::Budget;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::store::Store;
-use crate::bytes::violation::Violation;
 use crate::filters::pipeline::{MAX_RATIO, Pipeline};
 use crate::structures::common::Common;
 use crate::structures::dataspace::Dataspace;
-use crate::structures::datatype::{Class, Datatype, Number};
+use crate::structures::datatype::{Class, Datatype};
 use crate::structures::grid::Grid;
 use crate::structures::layout::{Chunking, Layout};
+use crate::structures::number::Number;
 use crate::structures::object_header::{ObjectHeader, kind};
 use crate::values::chunked::Chunked;
 use crate::values::constant::Constant;
@@ -126,10 +127,10 @@ impl Dataset {
         listed: &mut Listed,
     ) -> Result<Option<Self>> {
         let dataspace = header.read_message(store, kind::DATASPACE, Dataspace::read)?;
-        let dataspace = dataspace.ok_or(Violation::Missing("the dataspace"))?;
+        let dataspace = dataspace.ok_or(Hdf5Fault::Missing("the dataspace"))?;
         listed.shape = dataspace.shape.clone();
         let datatype = header.message(kind::DATATYPE);
-        let datatype = datatype.ok_or(Violation::Missing("the datatype"))?;
+        let datatype = datatype.ok_or(Hdf5Fault::Missing("the datatype"))?;
         let datatype = common.datatype(store, datatype)?;
         listed.dtype = Some(datatype.describe());
         if dataspace.shape.is_none() {
@@ -145,7 +146,7 @@ impl Dataset {
             Class::Array(dimensions, number) => (number.clone(), dimensions.clone()),
             _ => {
                 let what = datatype.describe();
-                let number = of_opaque.ok_or(Violation::Element { what })?;
+                let number = of_opaque.ok_or(Hdf5Fault::Element { what })?;
                 listed.dtype = Some(number.logical_type.unwrap_or(number.dtype.as_str()));
                 (number, Vec::new())
             }
@@ -188,21 +189,21 @@ impl Dataset {
     }
 
     /// Bytes of a dataset with such elements. More than 2^63 are an error.
-    pub(crate) fn byte_len_of(&self, shape: &[u64]) -> Result<u64, Violation> {
+    pub(crate) fn byte_len_of(&self, shape: &[u64]) -> Result<u64, Hdf5Fault> {
         let mut counts = shape.iter();
         let byte_len = counts.try_fold(self.element_len(), |len, count| len.checked_mul(*count));
         let byte_len = byte_len.filter(|len| i64::try_from(*len).is_ok());
-        byte_len.ok_or(Violation::Overflow)
+        byte_len.ok_or(Hdf5Fault::Overflow)
     }
 
     /// The place of the values. External files are unsupported.
     pub(crate) fn layout(&self, store: &Store) -> Result<Layout> {
         if self.header.message(kind::EXTERNAL_FILES).is_some() {
-            return Err(Violation::Unsupported("data in other files").into());
+            return Err(Hdf5Fault::Unsupported("data in other files").into());
         }
         let header = &self.header;
         let layout = header.read_message(store, kind::LAYOUT, Layout::read)?;
-        Ok(layout.ok_or(Violation::Missing("the layout"))?)
+        Ok(layout.ok_or(Hdf5Fault::Missing("the layout"))?)
     }
 
     /// The object of a dataset with that shape, whose values are in `span` of its source.
@@ -234,14 +235,14 @@ impl Datasets {
         let whole = |found: u64| {
             let expected = byte_len;
             let is_whole = found >= expected;
-            is_whole.then_some(()).ok_or(Violation::Length { expected, found })
+            is_whole.then_some(()).ok_or(Hdf5Fault::Length { expected, found })
         };
         match layout {
-            Layout::Virtual(..) => Err(Violation::Unsupported("data in other datasets").into()),
+            Layout::Virtual(..) => Err(Hdf5Fault::Unsupported("data in other datasets").into()),
             _ if byte_len == 0 => Ok(Values::Stored(Span::default())),
             Layout::Compact(span) => {
                 whole(span.byte_len())?;
-                let span = Span::new(span.offset(), byte_len).ok_or(Violation::Overflow)?;
+                let span = Span::new(span.offset(), byte_len).ok_or(Hdf5Fault::Overflow)?;
                 Ok(Values::Stored(span))
             }
             Layout::Contiguous { address: Some(address), byte_len: found } => {
@@ -274,7 +275,7 @@ impl Datasets {
         let fill = crate::structures::fill_value::read(store, &known.header, element_len)?;
         let shape = known.dataspace.shape.clone().unwrap_or_default();
         let limits = &known.dataspace.limits;
-        let field = |what, value| Err(Violation::field(what, value));
+        let field = |what, value| Err(Hdf5Fault::field(what, value));
         if chunking.element_len != element_len {
             return field("the length of a chunk's element", chunking.element_len);
         }
@@ -282,12 +283,12 @@ impl Datasets {
             return field("the rank of a chunk", chunking.shape.len() as u64);
         }
         let grid = Grid::new(shape, limits, chunking.shape.clone(), element_len);
-        let grid = grid.ok_or(Violation::Overflow)?;
+        let grid = grid.ok_or(Hdf5Fault::Overflow)?;
         if !pipeline.is_empty() {
             let limit = CHUNK_MAX.min(pipeline.chunk_max(store.byte_len()));
             let (byte_len, limit) = (grid.chunk_len, limit.min(self.decoded_max));
             if byte_len > limit {
-                return Err(Violation::ChunkSize { byte_len, limit }.into());
+                return Err(Hdf5Fault::ChunkSize { byte_len, limit }.into());
             }
         }
         self.check_len(byte_len)?;
@@ -299,10 +300,10 @@ impl Datasets {
     }
 
     /// Refuses values that take more bytes than the caller allows.
-    pub(crate) fn check_len(&self, byte_len: u64) -> Result<(), Violation> {
+    pub(crate) fn check_len(&self, byte_len: u64) -> Result<(), Hdf5Fault> {
         let limit = self.decoded_max;
         if byte_len > limit {
-            return Err(Violation::Decoded { byte_len, limit });
+            return Err(Hdf5Fault::Decoded { byte_len, limit });
         }
         Ok(())
     }

@@ -11,8 +11,9 @@ use zt::container::memory::{end_of_read, zeroed};
 use zt::{Error, Result, Source};
 use zt_foreign::strided::{self, Cut};
 
+use crate::bytes::budget::Budget;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::in_memory;
-use crate::bytes::violation::Violation;
 use crate::values::constant;
 use crate::vds::selection::Runs;
 
@@ -22,15 +23,19 @@ const WINDOW: u64 = 64 << 10;
 const CLOSE: u64 = 16;
 
 /// A mapping, in bytes.
-pub(crate) struct Part {
+pub(crate) struct MappedBytes {
     pub(crate) source: Arc<dyn Source>,
     pub(crate) from: Runs,
     pub(crate) to: Runs,
     /// The most bytes that the source makes for a read of one byte.
     pub(crate) read_cost: u64,
+    /// The bytes that the file of the source may make.
+    pub(crate) decoded: Budget,
+    /// The level of the source.
+    pub(crate) level: usize,
 }
 
-impl Part {
+impl MappedBytes {
     /// The first byte of the virtual dataset, and one past the last; `None` if there is none.
     fn ends(&self) -> Option<(u64, u64)> {
         let last = self.to.total().checked_sub(1)?;
@@ -39,9 +44,18 @@ impl Part {
         Some((first, last.checked_add(1)?))
     }
 
+    /// Spends the bytes that the source makes if it is read so many times.
+    fn allow(&self, times: u64) -> Result<()> {
+        // No limit reaches 2^64.
+        let byte_len = self.read_cost.saturating_mul(times);
+        let limit = self.decoded.limit;
+        let spent = self.decoded.spend(byte_len);
+        Ok(spent.map_err(|left| Hdf5Fault::Sparse { byte_len, left, limit })?)
+    }
+
     /// Copies the bytes from `offset` of the virtual dataset on.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = offset.saturating_add(out.len() as u64);
+        let end = offset.strict_add(out.len() as u64);
         let (mut number, last) = (self.to.before(offset), self.to.before(end));
         let mut window = (0u64, Vec::new());
         while number < last {
@@ -58,7 +72,7 @@ impl Part {
                 self.copy_short(&mut window, (number, last), from, target)?;
             }
             // Runs have at least one byte.
-            number = number.saturating_add(len.max(1));
+            number = number.strict_add(len.max(1));
         }
         Ok(())
     }
@@ -76,14 +90,15 @@ impl Part {
             held.get(at..)?.get(..len)
         }
         if part(held, from.checked_sub(*start), target.len()).is_none() {
-            let end = from.saturating_add(WINDOW).min(self.source.byte_len());
-            let selected = self.from.before(end).min(last).saturating_sub(number);
-            let end = match self.from.at(number.saturating_add(selected).saturating_sub(1)) {
-                Some((last, _)) => last.saturating_add(1).min(end),
+            // A byte of the run is selected, so that the window has one at least.
+            let end = from.strict_add(WINDOW).min(self.source.byte_len());
+            let selected = self.from.before(end).min(last).strict_sub(number);
+            let end = match self.from.at(number.strict_add(selected).strict_sub(1)) {
+                Some((last, _)) => last.strict_add(1).min(end),
                 None => end,
             };
-            let len = end.saturating_sub(from);
-            if selected.saturating_mul(CLOSE) < len {
+            let len = end.strict_sub(from);
+            if selected.strict_mul(CLOSE) < len {
                 return self.source.read_at(from, target);
             }
             let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
@@ -103,7 +118,7 @@ pub(crate) struct Assembled {
     fill: Vec<u8>,
     byte_len: u64,
     /// With the first byte and one past the last of each.
-    parts: Vec<(Part, (u64, u64))>,
+    parts: Vec<(MappedBytes, (u64, u64))>,
     is_sequential: bool,
     /// The bands in which it is made if its sources would be decoded again and again; and its number.
     bands: Option<(strided::Bands, u64, Cut)>,
@@ -111,25 +126,21 @@ pub(crate) struct Assembled {
 
 impl Assembled {
     /// The values of a dataset with `byte_len` bytes, at least one. Where mappings overlap, the
-    /// last one counts. `allow` counts the bytes that a source makes again. Mappings of more than
-    /// twice the bytes of the dataset are refused.
+    /// last one counts. Mappings of more than twice the bytes of the dataset are refused.
     pub(crate) fn new(
         fill: Vec<u8>,
         byte_len: u64,
-        parts: Vec<Part>,
+        parts: Vec<MappedBytes>,
         bands: &strided::Bands,
-        mut allow: impl FnMut(usize, u64) -> Result<()>,
     ) -> Result<Self> {
-        let totals = parts.iter().map(|part| part.to.total());
-        let total = totals.fold(0u64, u64::saturating_add);
-        if total / 2 > byte_len {
-            return Err(Violation::Selection.into());
+        let mut totals = parts.iter().map(|part| part.to.total());
+        let total = totals.try_fold(0u64, u64::checked_add);
+        if total.is_none_or(|total| total / 2 > byte_len) {
+            return Err(Hdf5Fault::Selection.into());
         }
-        let place = |part: Part| {
-            let ends = part.ends().unwrap_or_default();
-            (part, ends)
-        };
-        let parts: Vec<(Part, (u64, u64))> = parts.into_iter().map(place).collect();
+        // A part without bytes is left out.
+        let parts = parts.into_iter().filter_map(|part| part.ends().map(|ends| (part, ends)));
+        let parts: Vec<(MappedBytes, (u64, u64))> = parts.collect();
         let made = parts.iter().filter(|(part, _)| part.read_cost > 0);
         let mut ends: Vec<(u64, u64)> = made.map(|(_, ends)| *ends).collect();
         ends.sort_unstable();
@@ -149,15 +160,15 @@ impl Assembled {
         if is_mixed {
             let cut = Cut::within(&[byte_len], 1, strided::SEQUENTIAL_BAND);
             let pieces = byte_len.div_ceil(cut.rows.max(1));
-            for (at, (part, _)) in assembled.parts.iter().enumerate() {
-                allow(at, part.read_cost.saturating_mul(pieces))?;
+            for (part, _) in &assembled.parts {
+                part.allow(pieces)?;
             }
             assembled.bands = Some((bands.clone(), bands.next_id(), cut));
         }
         Ok(assembled)
     }
 
-    /// The most bytes that are made for a read of one byte.
+    /// The most bytes that are made for a read of one byte. It saturates, because no limit reaches 2^64.
     pub(crate) fn read_cost(&self) -> u64 {
         let parts = self.parts.iter().map(|(part, _)| part.read_cost);
         let sources = parts.fold(self.parts.len() as u64, u64::saturating_add);
@@ -169,7 +180,7 @@ impl Assembled {
 
     fn make(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         constant::fill(&self.fill, offset, out);
-        let end = offset.saturating_add(out.len() as u64);
+        let end = offset.strict_add(out.len() as u64);
         // A dataset may have thousands of parts, and a read touches few of them.
         let parts = self.parts.iter();
         let mut touched = parts.filter(|(_, (first, last))| *first < end && offset < *last);

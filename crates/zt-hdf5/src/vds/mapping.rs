@@ -6,7 +6,7 @@ use std::rc::Rc;
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
 use crate::vds::selection::Selection;
 
 /// A part of a virtual dataset, and the part of another dataset that has its values.
@@ -86,7 +86,7 @@ impl Name {
         let name = cursor.c_string()?;
         Name::new(name).ok_or_else(|| {
             let name = crate::bytes::name::text(name);
-            cursor.error(Violation::SourceName { name })
+            cursor.error(Hdf5Fault::SourceName { name })
         })
     }
 

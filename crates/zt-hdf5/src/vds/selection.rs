@@ -7,8 +7,8 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
-use crate::bytes::size::product;
-use crate::bytes::violation::Violation;
+use crate::bytes::fault::Hdf5Fault;
+use crate::bytes::size::{product, sum};
 
 /// A selection, before it is compared with a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,21 +56,22 @@ impl Slab {
 
     /// The number of selected indices before `index`.
     pub(crate) fn before(&self, index: u64) -> u64 {
-        let within = index.saturating_sub(self.start);
-        let whole = within.checked_div(self.stride).unwrap_or(0);
-        let rest = within.checked_rem(self.stride).unwrap_or(0);
-        let whole = whole.saturating_mul(self.block);
-        whole.saturating_add(rest.min(self.block)).min(self.count)
+        let Some(within) = index.checked_sub(self.start).filter(|_| self.count > 0) else {
+            return 0;
+        };
+        // A block has an index, and is at most as long as the stride: this is at most `within`.
+        let whole = within.strict_div(self.stride).strict_mul(self.block);
+        let rest = within.strict_rem(self.stride).min(self.block);
+        whole.strict_add(rest).min(self.count)
     }
 
-    /// Selected indices that follow each other, from the one with that number on.
+    /// Selected indices that follow each other, from the one with that number on, which there is.
     fn run(&self, number: u64) -> u64 {
-        let left = self.count.saturating_sub(number);
+        let left = self.count.strict_sub(number);
         if self.stride == self.block {
             return left;
         }
-        let of_block = number.checked_rem(self.block).unwrap_or(0);
-        self.block.saturating_sub(of_block).min(left)
+        self.block.strict_sub(number.strict_rem(self.block)).min(left)
     }
 
     /// One past the last selected index; 0 if there is none.
@@ -91,7 +92,7 @@ impl Selection {
                 cursor.skip(4 + 4 + 4)?;
                 Ok(if kind == 0 { Selection::None } else { Selection::All })
             }
-            1 => Err(cursor.error(Violation::Unsupported("a virtual dataset that selects points"))),
+            1 => Err(cursor.error(Hdf5Fault::Unsupported("a virtual dataset that selects points"))),
             2 => hyperslab(cursor),
             kind => Err(cursor.field("the kind of a selection", kind.into())),
         }
@@ -158,7 +159,7 @@ impl Selection {
     /// The selected bytes of a dataset with that shape. `rows` is the number of rows of blocks that
     /// may still be kept in memory. A selection outside the shape is refused.
     pub(crate) fn runs(&self, shape: &[u64], element_len: u64, rows: &mut u64) -> Result<Runs> {
-        let whole = |count: &u64| Slab::new(0, 1, 1, *count).ok_or(Violation::Overflow);
+        let whole = |count: &u64| Slab::new(0, 1, 1, *count).ok_or(Hdf5Fault::Overflow);
         let mut slabs: Vec<Slab> = match self {
             Selection::None => return Ok(Runs::Listed(Vec::new())),
             Selection::All => shape.iter().map(whole).collect::<Result<_, _>>()?,
@@ -166,15 +167,13 @@ impl Selection {
             Selection::Blocks(blocks) => return listed(blocks, shape, element_len, rows),
         };
         let ends: Option<Vec<u64>> = slabs.iter().map(Slab::end).collect();
-        check_ends(&ends.unwrap_or_default(), shape)?;
+        check_ends(&ends.ok_or(Hdf5Fault::Selection)?, shape)?;
         // The bytes of an element are the innermost dimension.
         slabs.push(whole(&element_len)?);
         let mut axes: Vec<Axis> = Vec::new();
-        let mut counts = shape.iter().copied().chain([element_len]).rev();
+        let counts = shape.iter().copied().chain([element_len]);
         let (mut unit, mut inner) = (1u64, 1u64);
-        for slab in slabs.into_iter().rev() {
-            let count = counts.next().unwrap_or(1);
-            let mut slab = slab;
+        for (mut slab, count) in slabs.into_iter().zip(counts.collect::<Vec<_>>()).rev() {
             match axes.last_mut() {
                 // A dimension that is selected as a whole is a part of the one before it.
                 Some(last) if last.slab.start == 0 && last.slab.count == last.extent => {
@@ -204,11 +203,11 @@ impl Selection {
 }
 
 /// Refuses a selection outside a shape, or of another rank.
-fn check_ends(ends: &[u64], shape: &[u64]) -> Result<(), Violation> {
+fn check_ends(ends: &[u64], shape: &[u64]) -> Result<(), Hdf5Fault> {
     let mut pairs = ends.iter().zip(shape);
     let is_outside = pairs.any(|(end, count)| end > count);
     if is_outside || ends.len() != shape.len() {
-        return Err(Violation::Selection);
+        return Err(Hdf5Fault::Selection);
     }
     Ok(())
 }
@@ -225,23 +224,24 @@ fn listed(
         let ends: Vec<u64> = block.iter().map(|(_, end)| *end).collect();
         check_ends(&ends, shape)?;
         let Some(((first, end), outer)) = block.split_last() else {
-            return Err(Violation::Selection.into());
+            return Err(Hdf5Fault::Selection.into());
         };
-        let counts = outer.iter().map(|(first, end)| end.abs_diff(*first));
-        let count = counts.fold(1u64, u64::saturating_mul);
-        *rows = rows.checked_sub(count).ok_or(Violation::Mappings)?;
+        let mut counts = outer.iter().map(|(first, end)| end.abs_diff(*first));
+        let count = counts.try_fold(1u64, u64::checked_mul).ok_or(Hdf5Fault::Mappings)?;
+        *rows = rows.checked_sub(count).ok_or(Hdf5Fault::Mappings)?;
         let byte_len = product([end.abs_diff(*first), element_len])?;
         let mut place: Vec<u64> = outer.iter().map(|(first, _)| *first).collect();
         for _ in 0..count {
             let mut at = 0u64;
             let axes = place.iter().chain([first]).zip(shape);
             for (index, count) in axes {
-                at = product([at, *count])?.saturating_add(*index);
+                at = sum([product([at, *count])?, *index])?;
             }
             let offset = product([at, element_len])?;
+            sum([offset, byte_len])?;
             runs.push(Run { offset, byte_len, number: 0 });
             for (at, (first, end)) in place.iter_mut().zip(outer).rev() {
-                *at = at.saturating_add(1);
+                *at = at.strict_add(1);
                 if *at < *end {
                     break;
                 }
@@ -255,23 +255,21 @@ fn listed(
     for run in runs {
         match joined.last_mut() {
             Some(last) if last.end() == run.offset => {
-                last.byte_len = last.byte_len.saturating_add(run.byte_len);
+                last.byte_len = last.byte_len.strict_add(run.byte_len);
             }
-            Some(last) if last.end() > run.offset => return Err(Violation::Selection.into()),
+            Some(last) if last.end() > run.offset => return Err(Hdf5Fault::Selection.into()),
             _ => joined.push(Run { number, ..run }),
         }
-        number = number.checked_add(run.byte_len).ok_or(Violation::Overflow)?;
+        number = number.checked_add(run.byte_len).ok_or(Hdf5Fault::Overflow)?;
     }
     Ok(Runs::Listed(joined))
 }
 
-/// A number as wide as `len` bytes. All ones are unlimited.
+/// A number of 2, 4 or 8 bytes. All ones are unlimited.
 fn number(cursor: &mut Cursor<'_>, len: u64) -> Result<u64> {
-    let bits = 8u64.saturating_mul(len.min(8));
-    let unlimited = u64::MAX.checked_shr(64u32.saturating_sub(u32::try_from(bits).unwrap_or(64)));
-    Ok(match cursor.uint(len)? {
-        number if Some(number) == unlimited => u64::MAX,
-        number => number,
+    Ok(match (len, cursor.uint(len)?) {
+        (2, 0xFFFF) | (4, 0xFFFF_FFFF) => u64::MAX,
+        (_, number) => number,
     })
 }
 
@@ -310,7 +308,7 @@ fn hyperslab(cursor: &mut Cursor<'_>) -> Result<Selection> {
             slabs.push(slab.ok_or_else(|| cursor.field("the stride of a selection", stride))?);
         }
         if slabs.iter().filter(|slab| slab.is_unlimited).count() > 1 {
-            return Err(cursor.error(Violation::Selection));
+            return Err(cursor.error(Hdf5Fault::Selection));
         }
         return Ok(Selection::Regular(slabs));
     }
@@ -321,7 +319,7 @@ fn hyperslab(cursor: &mut Cursor<'_>) -> Result<Selection> {
         for start in starts? {
             let last = cursor.uint(width)?;
             let end = last.checked_add(1).filter(|_| last >= start);
-            block.push((start, end.ok_or_else(|| cursor.error(Violation::Selection))?));
+            block.push((start, end.ok_or_else(|| cursor.error(Hdf5Fault::Selection))?));
         }
         blocks.push(block);
     }
@@ -360,7 +358,7 @@ pub(crate) struct Run {
 
 impl Run {
     fn end(&self) -> u64 {
-        self.offset.saturating_add(self.byte_len)
+        self.offset.strict_add(self.byte_len)
     }
 }
 
@@ -370,7 +368,7 @@ impl Runs {
             Runs::Regular { total, .. } => *total,
             Runs::Listed(runs) => {
                 let last = runs.last();
-                last.map_or(0, |run| run.number.saturating_add(run.byte_len))
+                last.map_or(0, |run| run.number.strict_add(run.byte_len))
             }
         }
     }
@@ -381,12 +379,16 @@ impl Runs {
             Runs::Regular { axes, .. } => {
                 let (mut rest, mut number) = (offset, 0u64);
                 for axis in axes {
-                    let index = rest.checked_div(axis.unit).unwrap_or(0);
-                    rest = rest.checked_rem(axis.unit).unwrap_or(0);
+                    // An inner dimension without indices has no bytes.
+                    let Some(index) = rest.checked_div(axis.unit) else {
+                        break;
+                    };
+                    rest = rest.strict_rem(axis.unit);
                     let before = axis.slab.before(index);
-                    number = number.saturating_add(before.saturating_mul(axis.inner));
+                    // At most all selected bytes.
+                    number = number.strict_add(before.strict_mul(axis.inner));
                     // Within an index that is not selected there is nothing.
-                    if axis.slab.before(index.saturating_add(1)) == before {
+                    if axis.slab.before(index.strict_add(1)) == before {
                         break;
                     }
                 }
@@ -396,8 +398,8 @@ impl Runs {
                 let at = runs.partition_point(|run| run.offset < offset);
                 let run = at.checked_sub(1).and_then(|at| runs.get(at));
                 run.map_or(0, |run| {
-                    let within = offset.saturating_sub(run.offset).min(run.byte_len);
-                    run.number.saturating_add(within)
+                    let within = offset.strict_sub(run.offset).min(run.byte_len);
+                    run.number.strict_add(within)
                 })
             }
         }

@@ -15,15 +15,15 @@ use zt_foreign::strided::Bands;
 use zt_foreign::{Neighbours, Opening, Refusal};
 
 use crate::bytes::budget::Budget;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::name;
 use crate::bytes::store::{self, Store};
-use crate::bytes::violation::Violation;
 use crate::structures::common::Common;
 use crate::structures::layout::Layout;
 use crate::structures::object_header::ObjectHeader;
 use crate::structures::{fill_value, superblock};
 use crate::values::dataset::{Dataset, Datasets, Listed, Values};
-use crate::vds::assembled::{Assembled, Part};
+use crate::vds::assembled::{Assembled, MappedBytes};
 use crate::vds::mapping::Mapping;
 use crate::vds::paths::Paths;
 use crate::vds::selection::{Selection, Slab};
@@ -135,16 +135,23 @@ impl<'o> Sources<'o> {
             return Ok(Rc::clone(known));
         }
         let store = &file.store;
-        let mut missing = Vec::new();
-        let (shape, values, level) = match dataset.layout(store)? {
+        let (shape, values, level, missing) = match dataset.layout(store)? {
             Layout::Virtual(place, index) => {
                 let limit = DEPTH;
-                let depth = depth.checked_sub(1).ok_or(Violation::Nested { limit })?;
-                self.assemble(file, &dataset, place.map(|at| (at, index)), depth, &mut missing)?
+                let depth = depth.checked_sub(1).ok_or(Hdf5Fault::Nested { limit })?;
+                let mappings = match place {
+                    Some(address) => mappings_at(file, address, index)?,
+                    None => Vec::new(),
+                };
+                let mut resolver = Resolver::new(self, file, &dataset, depth);
+                for mapping in &mappings {
+                    resolver.add(mapping)?;
+                }
+                resolver.finish()?
             }
             layout => {
                 let values = file.datasets.values(store, &dataset, layout)?;
-                (dataset.shape().to_vec(), values, 0)
+                (dataset.shape().to_vec(), values, 0, Vec::new())
             }
         };
         let target = Rc::new(Found {
@@ -160,179 +167,9 @@ impl<'o> Sources<'o> {
         Ok(target)
     }
 
-    /// The shape, the values and the level of a virtual dataset.
-    fn assemble(
-        &mut self,
-        file: &Rc<Hdf5File>,
-        dataset: &Dataset,
-        place: Option<(u64, u32)>,
-        depth: usize,
-        missing: &mut Vec<String>,
-    ) -> Result<(Vec<u64>, Values, usize)> {
-        let mappings = match place {
-            Some((address, index)) => {
-                let mut common = file.common.borrow_mut();
-                let mut mappings = common.heaps.object(&file.store, address, index)?;
-                // Any number of datasets may name one list of mappings.
-                file.store.charge(mappings.remaining())?;
-                Mapping::read_all(&mut mappings)?
-            }
-            None => Vec::new(),
-        };
-        let mut shape = dataset.shape().to_vec();
-        let mut found = Vec::new();
-        // The least size of every dimension, and the size of unlimited ones.
-        let mut least = vec![0u64; shape.len()];
-        let mut sizes: Vec<Option<u64>> = vec![None; shape.len()];
-        for mapping in &mappings {
-            let (unlimited, unlimited_source) = (mapping.to.unlimited(), mapping.from.unlimited());
-            let ends = mapping.to.ends();
-            for (axis, (least, end)) in least.iter_mut().zip(ends.iter().flatten()).enumerate() {
-                if unlimited != Some(axis) {
-                    *least = (*least).max(*end);
-                }
-            }
-            let end = match (unlimited, unlimited_source, mapping.is_numbered()) {
-                (None, None, false) => {
-                    match self.find(file, mapping, 0, dataset, depth, missing)? {
-                        Some(target) => {
-                            found.push((mapping.from.clone(), mapping.to.clone(), target))
-                        }
-                        None => self.spend()?,
-                    }
-                    continue;
-                }
-                (Some(axis), Some(of_source), false) => {
-                    let target = self.find(file, mapping, 0, dataset, depth, missing)?;
-                    let Some(target) = target else {
-                        set_most(&mut sizes, axis, 0);
-                        continue;
-                    };
-                    let extent = target.shape.get(of_source).ok_or(Violation::Selection)?;
-                    let count = mapping.from.slab(of_source).map_or(0, |slab| slab.before(*extent));
-                    let to = mapping.to.limited(axis, count);
-                    let end = to.slab(axis).and_then(Slab::end).ok_or(Violation::Selection)?;
-                    found.push((mapping.from.limited(of_source, count), to, target));
-                    (axis, end)
-                }
-                (Some(axis), None, true) => {
-                    let end = self.numbered(file, mapping, axis, dataset, depth, &mut found)?;
-                    (axis, end)
-                }
-                _ => return Err(Violation::Selection.into()),
-            };
-            set_most(&mut sizes, end.0, end.1);
-        }
-        for ((count, size), least) in shape.iter_mut().zip(&sizes).zip(&least) {
-            *count = size.map_or(*count, |size| size.max(*least));
-        }
-        let byte_len = dataset.byte_len_of(&shape)?;
-        if byte_len == 0 {
-            return Ok((shape, Values::Stored(zt::Span::default()), 0));
-        }
-        file.datasets.check_len(byte_len)?;
-        let mut parts = Vec::new();
-        for (from, to, target) in &found {
-            parts.push(self.part(from, to, target, &shape, dataset)?);
-        }
-        let element_len = dataset.element_len();
-        let fill = fill_value::read(&file.store, &dataset.header, element_len)?;
-        let allow = |at: usize, byte_len: u64| {
-            let budget = found.get(at).map(|(.., source)| &source.decoded);
-            let spend = |budget: &Budget| {
-                let limit = budget.limit;
-                let spent = budget.spend(byte_len);
-                spent.map_err(|left| Violation::Sparse { byte_len, left, limit })
-            };
-            Ok(budget.map_or(Ok(()), spend)?)
-        };
-        // Sources may have been made before this dataset, with a depth of their own.
-        let levels = found.iter().map(|(.., source)| source.level);
-        let below = levels.max().unwrap_or(0);
-        let limit = DEPTH;
-        let bands = self.bands.get(below).ok_or(Violation::Nested { limit })?;
-        let assembled = Assembled::new(fill, byte_len, parts, bands, allow)?;
-        let values = Values::made(assembled.read_cost(), Arc::new(assembled), None);
-        Ok((shape, values, below.saturating_add(1)))
-    }
-
-    /// Adds the sources with the numbers 0, 1, ... up to the first that is missing. Returns the size of
-    /// the unlimited dimension.
-    fn numbered(
-        &mut self,
-        file: &Rc<Hdf5File>,
-        mapping: &Mapping,
-        axis: usize,
-        dataset: &Dataset,
-        depth: usize,
-        found: &mut Vec<(Selection, Selection, Rc<Found>)>,
-    ) -> Result<u64> {
-        let mut end = 0;
-        for number in 0u64.. {
-            let mut missing = Vec::new();
-            let target = self.find(file, mapping, number, dataset, depth, &mut missing)?;
-            let Some(target) = target else {
-                break;
-            };
-            let to = mapping.to.of_block(axis, number);
-            let to = to.ok_or(Violation::Selection)?;
-            end = to.slab(axis).and_then(Slab::end).ok_or(Violation::Selection)?;
-            found.push((mapping.from.clone(), to, target));
-        }
-        Ok(end)
-    }
-
-    fn part(
-        &mut self,
-        from: &Selection,
-        to: &Selection,
-        target: &Found,
-        shape: &[u64],
-        dataset: &Dataset,
-    ) -> Result<Part> {
-        let element_len = dataset.element_len();
-        let from = from.runs(&target.shape, element_len, &mut self.rows)?;
-        let to = to.runs(shape, element_len, &mut self.rows)?;
-        if from.total() != to.total() {
-            return Err(Violation::Selection.into());
-        }
-        Ok(Part {
-            source: Arc::clone(&target.source),
-            from,
-            to,
-            read_cost: target.values.read_cost(),
-        })
-    }
-
-    fn spend(&mut self) -> Result<(), Violation> {
-        self.mappings = self.mappings.checked_sub(1).ok_or(Violation::Mappings)?;
+    fn spend(&mut self) -> Result<(), Hdf5Fault> {
+        self.mappings = self.mappings.checked_sub(1).ok_or(Hdf5Fault::Mappings)?;
         Ok(())
-    }
-
-    /// The source of a mapping with that number; `None` if the file or the dataset is missing.
-    fn find(
-        &mut self,
-        file: &Rc<Hdf5File>,
-        mapping: &Mapping,
-        number: u64,
-        wanted: &Dataset,
-        depth: usize,
-        missing: &mut Vec<String>,
-    ) -> Result<Option<Rc<Found>>> {
-        self.spend()?;
-        let (file_name, path) = (mapping.file.of(number), mapping.dataset.of(number));
-        let of_source = || format!("{}:{}", name::text(&file_name), name::text(&path));
-        let found = self.find_in(file, &file_name, &path, wanted, depth);
-        match found {
-            Ok(None) => missing.push(of_source()),
-            Ok(Some(_)) => {}
-            Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-            Err(error) => {
-                let name = of_source();
-                return Err(Violation::Source { name, error }.into());
-            }
-        }
-        found
     }
 
     fn find_in(
@@ -366,12 +203,12 @@ impl<'o> Sources<'o> {
                     let common = &mut other.common.borrow_mut();
                     Dataset::read(store, header, common, ml_dtypes, &mut listed)?
                 };
-                let dataset = dataset.ok_or(Violation::Elements)?;
+                let dataset = dataset.ok_or(Hdf5Fault::Elements)?;
                 self.make(&other, address, dataset, depth)?
             }
         };
         if !target.dataset.has_elements_of(wanted) {
-            return Err(Violation::Elements.into());
+            return Err(Hdf5Fault::Elements.into());
         }
         Ok(Some(target))
     }
@@ -380,7 +217,7 @@ impl<'o> Sources<'o> {
     fn open(&mut self, from: &Hdf5File, location: &[u8]) -> Opened {
         let refused = |why| {
             let location = name::text(location);
-            Error::from(Violation::Location { location, why })
+            Error::from(Hdf5Fault::Location { location, why })
         };
         let location = str::from_utf8(location).map_err(|_| refused("its name is not UTF-8"))?;
         let key = (from.path.clone(), location.to_owned());
@@ -414,9 +251,193 @@ impl<'o> Sources<'o> {
     }
 }
 
-/// Grows the size of an unlimited dimension.
-fn set_most(sizes: &mut [Option<u64>], axis: usize, end: u64) {
-    if let Some(size) = sizes.get_mut(axis) {
-        *size = Some(size.unwrap_or(0).max(end));
+/// The mappings of a virtual dataset, which are an object of a heap.
+fn mappings_at(file: &Hdf5File, address: u64, index: u32) -> Result<Vec<Mapping>> {
+    let mut common = file.common.borrow_mut();
+    let mut mappings = common.heaps.object(&file.store, address, index)?;
+    // Any number of datasets may name one list of mappings.
+    file.store.charge(mappings.remaining())?;
+    Mapping::read_all(&mut mappings)
+}
+
+/// A dimension of a virtual dataset.
+struct Dimension {
+    /// Its size in the dataspace.
+    declared: u64,
+    /// The least size that holds every limited mapping.
+    least: u64,
+    /// Where the longest of its unlimited mappings ends, if it has some.
+    unlimited: Option<u64>,
+}
+
+impl Dimension {
+    fn grow(&mut self, end: u64) {
+        self.unlimited = self.unlimited.max(Some(end));
+    }
+
+    fn size(&self) -> u64 {
+        self.unlimited.map_or(self.declared, |end| end.max(self.least))
+    }
+}
+
+/// Finds the source of every mapping of one virtual dataset.
+struct Resolver<'r, 'o> {
+    sources: &'r mut Sources<'o>,
+    file: &'r Rc<Hdf5File>,
+    dataset: &'r Dataset,
+    depth: usize,
+    dimensions: Vec<Dimension>,
+    /// Selected elements of a source, and their places.
+    found: Vec<(Selection, Selection, Rc<Found>)>,
+    /// The names of missing sources.
+    missing: Vec<String>,
+}
+
+impl<'r, 'o> Resolver<'r, 'o> {
+    fn new(
+        sources: &'r mut Sources<'o>,
+        file: &'r Rc<Hdf5File>,
+        dataset: &'r Dataset,
+        depth: usize,
+    ) -> Self {
+        let declared = dataset.shape().iter();
+        let dimension =
+            |declared: &u64| Dimension { declared: *declared, least: 0, unlimited: None };
+        let dimensions = declared.map(dimension).collect();
+        Resolver {
+            sources,
+            file,
+            dataset,
+            depth,
+            dimensions,
+            found: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, mapping: &Mapping) -> Result<()> {
+        let unlimited = mapping.to.unlimited();
+        let ends = mapping.to.ends();
+        for (axis, (dimension, end)) in
+            self.dimensions.iter_mut().zip(ends.iter().flatten()).enumerate()
+        {
+            if unlimited != Some(axis) {
+                dimension.least = dimension.least.max(*end);
+            }
+        }
+        match (unlimited, mapping.from.unlimited(), mapping.is_numbered()) {
+            (None, None, false) => self.limited(mapping),
+            (Some(axis), Some(of_source), false) => self.unlimited(mapping, axis, of_source),
+            (Some(axis), None, true) => self.numbered(mapping, axis),
+            _ => Err(Hdf5Fault::Selection.into()),
+        }
+    }
+
+    /// A mapping of fixed selections.
+    fn limited(&mut self, mapping: &Mapping) -> Result<()> {
+        match self.named_source(mapping)? {
+            Some(target) => self.found.push((mapping.from.clone(), mapping.to.clone(), target)),
+            None => self.sources.spend()?,
+        }
+        Ok(())
+    }
+
+    /// A mapping whose dimension `axis` is as long as the dimension `of_source` of its source.
+    fn unlimited(&mut self, mapping: &Mapping, axis: usize, of_source: usize) -> Result<()> {
+        let Some(target) = self.named_source(mapping)? else {
+            return self.grow(axis, 0);
+        };
+        let extent = target.shape.get(of_source).ok_or(Hdf5Fault::Selection)?;
+        let slab = mapping.from.slab(of_source).ok_or(Hdf5Fault::Selection)?;
+        let count = slab.before(*extent);
+        let to = mapping.to.limited(axis, count);
+        let end = to.slab(axis).and_then(Slab::end).ok_or(Hdf5Fault::Selection)?;
+        self.found.push((mapping.from.limited(of_source, count), to, target));
+        self.grow(axis, end)
+    }
+
+    /// A mapping of the sources with the numbers 0, 1, ... up to the first that is missing.
+    fn numbered(&mut self, mapping: &Mapping, axis: usize) -> Result<()> {
+        let mut end = 0;
+        for number in 0u64.. {
+            let Ok(target) = self.source(mapping, number)? else {
+                break;
+            };
+            let to = mapping.to.of_block(axis, number).ok_or(Hdf5Fault::Selection)?;
+            end = to.slab(axis).and_then(Slab::end).ok_or(Hdf5Fault::Selection)?;
+            self.found.push((mapping.from.clone(), to, target));
+        }
+        self.grow(axis, end)
+    }
+
+    fn grow(&mut self, axis: usize, end: u64) -> Result<()> {
+        self.dimensions.get_mut(axis).ok_or(Hdf5Fault::Selection)?.grow(end);
+        Ok(())
+    }
+
+    /// The source of a mapping without numbers. The name of a missing one is kept.
+    fn named_source(&mut self, mapping: &Mapping) -> Result<Option<Rc<Found>>> {
+        let source = self.source(mapping, 0)?;
+        Ok(source.map_err(|name| self.missing.push(name)).ok())
+    }
+
+    /// The source of a mapping with that number, or its name if the file or the dataset is missing.
+    fn source(&mut self, mapping: &Mapping, number: u64) -> Result<Result<Rc<Found>, String>> {
+        self.sources.spend()?;
+        let (file_name, path) = (mapping.file.of(number), mapping.dataset.of(number));
+        let found = self.sources.find_in(self.file, &file_name, &path, self.dataset, self.depth);
+        let name = || format!("{}:{}", name::text(&file_name), name::text(&path));
+        match found {
+            Ok(target) => Ok(target.ok_or_else(name)),
+            Err(error) if error.kind() == ErrorKind::Io => Err(error),
+            Err(error) => Err(Hdf5Fault::Source { name: name(), error }.into()),
+        }
+    }
+
+    /// The shape, the values and the level of the dataset, and the names of missing sources.
+    fn finish(mut self) -> Result<(Vec<u64>, Values, usize, Vec<String>)> {
+        let shape: Vec<u64> = self.dimensions.iter().map(Dimension::size).collect();
+        let byte_len = self.dataset.byte_len_of(&shape)?;
+        if byte_len == 0 {
+            return Ok((shape, Values::Stored(zt::Span::default()), 0, self.missing));
+        }
+        self.file.datasets.check_len(byte_len)?;
+        let mut parts = Vec::new();
+        for (from, to, target) in std::mem::take(&mut self.found) {
+            parts.push(self.part(&from, &to, &target, &shape)?);
+        }
+        let element_len = self.dataset.element_len();
+        let fill = fill_value::read(&self.file.store, &self.dataset.header, element_len)?;
+        // Sources may have been made before this dataset, with a depth of their own.
+        let below = parts.iter().map(|part| part.level).fold(0, usize::max);
+        let limit = DEPTH;
+        let bands = self.sources.bands.get(below).ok_or(Hdf5Fault::Nested { limit })?;
+        let assembled = Assembled::new(fill, byte_len, parts, bands)?;
+        let values = Values::made(assembled.read_cost(), Arc::new(assembled), None);
+        // A level is below `DEPTH`.
+        Ok((shape, values, below.strict_add(1), self.missing))
+    }
+
+    fn part(
+        &mut self,
+        from: &Selection,
+        to: &Selection,
+        target: &Found,
+        shape: &[u64],
+    ) -> Result<MappedBytes> {
+        let (element_len, rows) = (self.dataset.element_len(), &mut self.sources.rows);
+        let from = from.runs(&target.shape, element_len, rows)?;
+        let to = to.runs(shape, element_len, rows)?;
+        if from.total() != to.total() {
+            return Err(Hdf5Fault::Selection.into());
+        }
+        Ok(MappedBytes {
+            source: Arc::clone(&target.source),
+            from,
+            to,
+            read_cost: target.values.read_cost(),
+            decoded: target.decoded.clone(),
+            level: target.level,
+        })
     }
 }

@@ -4,7 +4,7 @@ use zt::ErrorKind;
 
 /// Why a file or one of its objects is refused.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Violation {
+pub(crate) enum Hdf5Fault {
     #[error("not an HDF5 file: it has no superblock")]
     Signature,
     #[error("{what} has the unknown version {found}")]
@@ -91,47 +91,47 @@ pub(crate) enum Violation {
     Dangling { path: String },
 }
 
-impl Violation {
+impl Hdf5Fault {
     /// A field with an invalid value, at an unknown byte.
     pub(crate) fn field(what: &'static str, value: u64) -> zt::Error {
-        Violation::Field { what, value }.into()
+        Hdf5Fault::Field { what, value }.into()
     }
 }
 
-impl From<Violation> for zt::Error {
-    fn from(violation: Violation) -> Self {
-        let (kind, code) = match &violation {
-            Violation::Budget { .. }
-            | Violation::Paths { .. }
-            | Violation::Depth { .. }
-            | Violation::Dimensions { .. }
-            | Violation::Lists { .. }
-            | Violation::Mappings
-            | Violation::Nested { .. } => (ErrorKind::Limit, "structure-limit"),
-            Violation::Decoded { .. } | Violation::Sparse { .. } | Violation::ChunkSize { .. } => {
+impl From<Hdf5Fault> for zt::Error {
+    fn from(fault: Hdf5Fault) -> Self {
+        let (kind, code) = match &fault {
+            Hdf5Fault::Budget { .. }
+            | Hdf5Fault::Paths { .. }
+            | Hdf5Fault::Depth { .. }
+            | Hdf5Fault::Dimensions { .. }
+            | Hdf5Fault::Lists { .. }
+            | Hdf5Fault::Mappings
+            | Hdf5Fault::Nested { .. } => (ErrorKind::Limit, "structure-limit"),
+            Hdf5Fault::Decoded { .. } | Hdf5Fault::Sparse { .. } | Hdf5Fault::ChunkSize { .. } => {
                 (ErrorKind::Limit, "decompression-limit")
             }
-            Violation::Element { .. } => (ErrorKind::Unsupported, "dtype"),
-            Violation::CacheImage
-            | Violation::Unsupported(_)
-            | Violation::Filter { .. }
-            | Violation::RepeatedFilter { .. }
-            | Violation::Scattered { .. }
-            | Violation::Location { .. }
-            | Violation::Elements
-            | Violation::Dangling { .. } => (ErrorKind::Unsupported, "unsupported"),
-            Violation::ChunkChecksum { .. } => (ErrorKind::DigestMismatch, "digest-mismatch"),
-            Violation::Source { error, .. } => (error.kind(), error.code()),
-            Violation::Version { .. } => (ErrorKind::Malformed, "version"),
-            Violation::Cut { .. } => (ErrorKind::Malformed, "truncated"),
-            Violation::Outside { .. } | Violation::TooFar => (ErrorKind::Malformed, "bounds"),
-            Violation::Length { .. } | Violation::Overflow => {
+            Hdf5Fault::Element { .. } => (ErrorKind::Unsupported, "dtype"),
+            Hdf5Fault::CacheImage
+            | Hdf5Fault::Unsupported(_)
+            | Hdf5Fault::Filter { .. }
+            | Hdf5Fault::RepeatedFilter { .. }
+            | Hdf5Fault::Scattered { .. }
+            | Hdf5Fault::Location { .. }
+            | Hdf5Fault::Elements
+            | Hdf5Fault::Dangling { .. } => (ErrorKind::Unsupported, "unsupported"),
+            Hdf5Fault::ChunkChecksum { .. } => (ErrorKind::DigestMismatch, "digest-mismatch"),
+            Hdf5Fault::Source { error, .. } => (error.kind(), error.code()),
+            Hdf5Fault::Version { .. } => (ErrorKind::Malformed, "version"),
+            Hdf5Fault::Cut { .. } => (ErrorKind::Malformed, "truncated"),
+            Hdf5Fault::Outside { .. } | Hdf5Fault::TooFar => (ErrorKind::Malformed, "bounds"),
+            Hdf5Fault::Length { .. } | Hdf5Fault::Overflow => {
                 (ErrorKind::Malformed, "shape-size-mismatch")
             }
-            Violation::Chunk { .. } => (ErrorKind::Malformed, "deflate"),
+            Hdf5Fault::Chunk { .. } => (ErrorKind::Malformed, "deflate"),
             _ => (ErrorKind::Malformed, "header"),
         };
-        zt::Error::new(kind, code, violation)
+        zt::Error::new(kind, code, fault)
     }
 }
 
