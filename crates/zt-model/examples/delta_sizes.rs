@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use zt::{Compression, DType, Dense, Elements, File, HashOptions, WriteOptions};
 use zt_convert::Input;
-use zt_model::{delta, patch};
+use zt_model::{Patch, delta};
 
 const COLUMNS: usize = 1024;
 
@@ -262,7 +262,7 @@ fn main() {
         let ours = written.len();
         let start = Instant::now();
         let result =
-            patch(&base, &[Input::from(File::from_bytes(written).unwrap())], None).unwrap();
+            Patch::new(&base, &[Input::from(File::from_bytes(written).unwrap())]).open().unwrap();
         let checking = start.elapsed().as_secs_f64();
         let hash = |input: &Input| input.file().hash(&HashOptions::new()).unwrap().content;
         assert_eq!(hash(&result), hash(&next));

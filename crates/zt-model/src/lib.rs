@@ -5,7 +5,7 @@
 //! | room | what it gives |
 //! | --- | --- |
 //! | `arithmetic` | files whose values are computed when they are read: [`average`], [`Lora`] |
-//! | `delta` | [`delta`](delta()) writes how a file differs from another; [`patched`] applies that when values are read |
+//! | `delta` | [`delta`](delta()) writes how a file differs from another; [`Patch`] makes that file again |
 //! | `examine` | [`examine`](examine()) finds files of a folder that do not make one model; [`write_index`] |
 //!
 //! All of them take an [`Input`](zt_convert::Input) of any kind, and what they compute is one, too.
@@ -39,8 +39,8 @@ mod examine;
 
 pub use arithmetic::{Lora, average};
 pub use delta::{
-    Changes, DeltaSummary, NewValues, delta, delta_to_path, is_delta, new_values, patch,
-    patch_in_place, patch_on_read, patched,
+    Changes, Check, DeltaSummary, NewValues, Patch, delta, delta_to_path, is_delta, new_values,
+    patch_in_place,
 };
 pub use examine::{
     ExamineOptions, Finding, WrittenIndex, examine, is_blob, verify_blob, write_index,

@@ -15,7 +15,7 @@ use zt::{
     Slice, Storage, ToObject, Value, WriteOptions, Writer,
 };
 use zt_convert::{ConvertOptions, Input, ZT, convert};
-use zt_model::{Changes, delta, delta_to_path, patch, patch_in_place, patch_on_read, patched};
+use zt_model::{Changes, Check, Patch, delta, delta_to_path, patch_in_place};
 
 /// Pseudo-random bytes.
 struct Noise(u64);
@@ -29,6 +29,10 @@ impl Noise {
     fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.next() as u8).collect()
     }
+}
+
+fn patch(base: &Input, deltas: &[Input], check: Check) -> zt::Result<Input> {
+    Patch::new(base, deltas).check(check).open()
 }
 
 fn dense(dtype: DType, bytes: &[u8]) -> Dense<'_> {
@@ -66,9 +70,9 @@ fn made(base: &Input, new: &Input) -> (Input, Changes, usize) {
 fn round_trip(base: &Input, new: &Input) -> (Changes, usize) {
     let (change, changes, len) = made(base, new);
     let deltas = [change];
-    let result = patch(base, &deltas, None).unwrap();
+    let result = patch(base, &deltas, Check::Whole).unwrap();
     assert_eq!(content(&result), content(new));
-    for result in [result, patch_on_read(base, &deltas, None).unwrap()] {
+    for result in [result, patch(base, &deltas, Check::Copy).unwrap()] {
         let written = written(&result).unwrap();
         assert_eq!(content(&written), content(new));
         assert_eq!(written.file().attributes().unwrap(), new.file().attributes().unwrap());
@@ -243,21 +247,21 @@ fn steps(count: usize) -> Vec<Input> {
 fn deltas_follow_each_other() {
     let files = steps(4);
     let deltas: Vec<Input> = files.windows(2).map(|pair| made(&pair[0], &pair[1]).0).collect();
-    let result = patch(&files[0], &deltas, None).unwrap();
+    let result = patch(&files[0], &deltas, Check::Whole).unwrap();
     assert_eq!(content(&result), content(&files[3]));
     // One delta for all.
     let (joined, ..) = made(&files[0], &result);
-    assert_eq!(content(&patch(&files[0], &[joined], None).unwrap()), content(&files[3]));
+    assert_eq!(content(&patch(&files[0], &[joined], Check::Whole).unwrap()), content(&files[3]));
     // In the wrong order.
     let wrong = [deltas[1].clone(), deltas[0].clone()];
-    assert_eq!(patched(&files[0], &wrong).unwrap_err().code(), "wrong-base");
+    assert_eq!(patch(&files[0], &wrong, Check::Read).unwrap_err().code(), "wrong-base");
 }
 
 #[test]
 fn a_slice_is_read_from_base_and_delta() {
     let files = steps(2);
     let (change, ..) = made(&files[0], &files[1]);
-    let result = patched(&files[0], &[change]).unwrap();
+    let result = patch(&files[0], &[change], Check::Read).unwrap();
     let (tensor, expected) =
         (result.file().tensor("w").unwrap(), files[1].file().tensor("w").unwrap());
     for range in [0..10, 131_000..132_000, 131_071..131_073, 299_990..300_000] {
@@ -273,19 +277,19 @@ fn a_slice_is_read_from_base_and_delta() {
 fn a_wrong_base_is_named() {
     let files = steps(3);
     let (change, ..) = made(&files[0], &files[1]);
-    let error = patch(&files[2], &[change], None).unwrap_err();
+    let error = patch(&files[2], &[change], Check::Whole).unwrap_err();
     assert_eq!(error.code(), "wrong-base");
     let text = error.to_string();
     for file in [&files[0], &files[2]] {
         assert!(text.contains(&content(file)), "{text}");
     }
     assert!(text.ends_with("the first object that differs is \"w\""), "{text}");
-    let error = patch(&files[0], &files[1..2], None).unwrap_err();
+    let error = patch(&files[0], &files[1..2], Check::Whole).unwrap_err();
     assert_eq!(error.code(), "misuse");
     // A base without the object that the delta removes.
     let empty = plain(|_| ());
     let (change, ..) = made(&files[0], &empty);
-    let error = patch(&empty, &[change], None).unwrap_err();
+    let error = patch(&empty, &[change], Check::Whole).unwrap_err();
     assert_eq!(error.code(), "wrong-base");
     assert!(error.to_string().contains(&content(&files[0])), "{error}");
 }
@@ -326,17 +330,17 @@ fn a_wrong_base_is_found_while_the_result_is_read() {
     for new in [&steps, &replaced, &removed] {
         let (change, ..) = made(&base, new);
         let deltas = [change];
-        let result = patch_on_read(&base, &deltas, None).unwrap();
+        let result = patch(&base, &deltas, Check::Copy).unwrap();
         assert_eq!(content(&written(&result).unwrap()), content(new));
         // Only where every value of the base counts, nothing is hashed before.
-        let is_left = patch_on_read(&wrong[0], &deltas, None).is_ok();
+        let is_left = patch(&wrong[0], &deltas, Check::Copy).is_ok();
         assert_eq!(is_left, content(new) == content(&steps));
         for wrong in &wrong {
-            match patch_on_read(wrong, &deltas, None) {
+            match patch(wrong, &deltas, Check::Copy) {
                 Ok(result) => {
                     let error = written(&result).unwrap_err();
                     assert_eq!(error.code(), "digest-mismatch");
-                    let error = patch(wrong, &deltas, None).unwrap_err();
+                    let error = patch(wrong, &deltas, Check::Whole).unwrap_err();
                     assert_eq!(error.code(), "wrong-base");
                 }
                 Err(error) => assert_eq!(error.code(), "wrong-base"),
@@ -358,7 +362,7 @@ fn a_damaged_delta_is_named() {
     delta(&base, &next, &mut bytes, None).unwrap();
     bytes[100] ^= 1;
     let change = Input::from(File::from_bytes(bytes).unwrap());
-    let error = patch(&base, &[change], None).unwrap_err();
+    let error = patch(&base, &[change], Check::Whole).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
     assert!(error.to_string().contains("expected crc32c"), "{error}");
 }
@@ -409,7 +413,7 @@ fn forged_deltas_are_refused() {
     // Read when the file is opened.
     let code = |component: Option<&[u8]>, attributes, removed: &[&str]| {
         let change = forged(component, attributes, removed);
-        let result = patched(&base, &[change]);
+        let result = patch(&base, &[change], Check::Read);
         result
             .map(|result| result.file().tensor("x").unwrap().bytes("data").map(drop).unwrap_err())
             .unwrap_or_else(|error| error)
@@ -426,7 +430,8 @@ fn forged_deltas_are_refused() {
     let long = DeltaCodec::STRETCH as u32 + 2;
     let mut codes = vec![0; long as usize];
     codes.extend(long.to_le_bytes());
-    let result = patched(&base, &[forged(Some(&codes), of("w", &["data"]), &[])]).unwrap();
+    let result =
+        patch(&base, &[forged(Some(&codes), of("w", &["data"]), &[])], Check::Read).unwrap();
     let error = result.file().tensor("x").unwrap().bytes("data").map(drop);
     let text = error.unwrap_err().to_string();
     assert!(text.contains("longer than the values"), "{text}");

@@ -11,6 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, codes};
 use zt_convert::{FolderContents, Input, InputOptions, Kinds};
+use zt_model::{Check, Patch};
 
 use crate::read::file::File;
 use crate::share::error::{OrRaise, Result, misuse};
@@ -93,12 +94,9 @@ pub(crate) fn patched(
         deltas.push(opened(py, &earlier, storage_options)?.to_input());
     }
     deltas.push(delta);
-    Watch::default().run(py, |progress| {
-        if check {
-            return zt_model::patch(&base, &deltas, Some(progress));
-        }
-        zt_model::patched(&base, &deltas)
-    })
+    let check = if check { Check::Whole } else { Check::Read };
+    let patch = Patch::new(&base, &deltas).check(check);
+    Watch::default().run(py, |progress| patch.progress(progress).open())
 }
 
 /// Whether reading the source is quick: it is a local file, or in memory.

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
 use zt_convert::{FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
-use zt_model::{is_delta, patch, patched};
+use zt_model::{Check, Patch, is_delta};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
@@ -72,15 +72,6 @@ pub(crate) enum Truncated {
     Opened,
 }
 
-/// What is checked of a base to which a delta is applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Check {
-    /// The parts that are read.
-    Parts,
-    /// The content identities of the base and of the result.
-    Whole,
-}
-
 impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
@@ -133,13 +124,13 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_unchosen(path, None, truncated, Check::Parts)?;
+        let input = self.open_unchosen(path, None, truncated, Check::Read)?;
         choose(&self.select, input)
     }
 
     /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
     pub(crate) fn open_file(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_whole(path, None, truncated, Check::Parts)?;
+        let input = self.open_whole(path, None, truncated, Check::Read)?;
         choose(&self.select, input)
     }
 
@@ -179,10 +170,7 @@ impl InputArgs {
         let deltas = deltas.map(|delta| self.open_one(delta, None, Truncated::Refused));
         let mut deltas: Vec<Input> = deltas.collect::<Result<_, _>>()?;
         deltas.push(input);
-        Ok(match check {
-            Check::Parts => patched(&base, &deltas)?,
-            Check::Whole => patch(&base, &deltas, None)?,
-        })
+        Ok(Patch::new(&base, &deltas).check(check).open()?)
     }
 
     fn open_one(

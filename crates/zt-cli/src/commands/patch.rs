@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use zt::{Error, WriteOptions, codes};
 use zt_convert::{Input, OnDuplicate};
-use zt_model::{patch, patch_in_place, patch_on_read};
+use zt_model::{Check, Patch, patch_in_place};
 
 use crate::args::edit::{EditArgs, WaitArgs};
 use crate::commands::converted::OutArgs;
@@ -53,7 +53,7 @@ fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Failure {
     if let Failure::Error(error) = &failure
         && let Some((base, deltas)) = inputs.split_first()
         && is_of_result(error)
-        && let Err(fault) = patch(base, deltas, None)
+        && let Err(fault) = Patch::new(base, deltas).open()
     {
         output.forget_hints();
         return fault.into();
@@ -76,12 +76,12 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
             };
             let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
             let report = |bytes| progress.report(bytes);
-            let reported = Some(zt::Progress::new(&report));
+            let patch = Patch::new(base, deltas).progress(zt::Progress::new(&report));
             // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
             if is_stdout(&out) || options.skip_damaged {
-                return Ok(vec![patch(base, deltas, reported)?]);
+                return Ok(vec![patch.open()?]);
             }
-            let result = patch_on_read(base, deltas, reported)?;
+            let result = patch.check(Check::Copy).open()?;
             read = inputs;
             Ok(vec![result])
         });

@@ -5,18 +5,18 @@ use std::collections::HashSet;
 use zt::{Editor, Progress, Result};
 use zt_foreign::Input;
 
-use crate::delta::patch::patch;
+use crate::delta::patch::Patch;
 
 /// Makes the result of `deltas` of the file that is being edited, which is their base. Objects that changed are
 /// written behind its end, and the others stay where they are; renamed ones are written again. The caller
 /// commits. Returns the number of objects that were written.
 ///
-/// Everything is checked before, as [`patch`] does it, so an error leaves the edit as it was. `progress`
+/// Everything is checked before, as [`Patch`] does it, so an error leaves the edit as it was. `progress`
 /// counts as there, and then the bytes that are written.
 ///
 /// # Errors
 ///
-/// As [`patch`]; as [`Editor::remove`] and [`zt::Writer::copy`].
+/// As [`Patch::open`]; as [`Editor::remove`] and [`zt::Writer::copy`].
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -47,7 +47,7 @@ pub fn patch_in_place(
     let before = edit.before().clone();
     let path = edit.path().map(ToOwned::to_owned);
     let base = Input::new(before.clone(), path.into_iter().collect());
-    let result = patch(&base, deltas, progress)?;
+    let result = Patch::new(&base, deltas).progress(progress).open()?;
     // An object that no delta has is the object of the base.
     let names = deltas.iter().flat_map(|delta| delta.file().names());
     let changed: HashSet<&str> = names.collect();

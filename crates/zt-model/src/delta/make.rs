@@ -44,7 +44,7 @@ pub struct Changes {
     pub bytes: u64,
 }
 
-/// Writes to `sink` how `new` differs from `base`: [`patch`](crate::patch()) makes `new` of `base` again. `progress`
+/// Writes to `sink` how `new` differs from `base`: [`Patch`](crate::Patch) makes `new` of `base` again. `progress`
 /// counts bytes of values: of both files, which are hashed, and of the objects that differ.
 ///
 /// The same files give the same bytes, with any number of threads. Memory does not grow with the files.
@@ -57,7 +57,7 @@ pub struct Changes {
 /// ```
 /// use zt::{Dense, File, Writer};
 /// use zt_convert::Input;
-/// use zt_model::{delta, patch};
+/// use zt_model::{Patch, delta};
 ///
 /// let file = |values: &[f32]| {
 ///     let mut bytes = Vec::new();
@@ -70,7 +70,8 @@ pub struct Changes {
 /// let mut bytes = Vec::new();
 /// assert_eq!(delta(&base, &new, &mut bytes, None)?.changed, 1);
 /// let change = Input::from(File::from_bytes(bytes)?);
-/// let result = patch(&base, &[change], None)?;
+/// let deltas = [change];
+/// let result = Patch::new(&base, &deltas).open()?;
 /// assert_eq!(*result.file().tensor("w")?.values::<f32>()?, [1.0, 2.5, 3.0]);
 /// # Ok::<(), zt::Error>(())
 /// ```

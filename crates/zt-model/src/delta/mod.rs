@@ -3,7 +3,7 @@
 //! ```text
 //! header    what a delta records about its base and its result
 //! make      base + new file -> delta
-//! patch     base + deltas -> the result, checked
+//! patch     base + deltas -> the result, and what is checked of it
 //! in_place  the same, for a file that is edited
 //! result    base + delta -> the result as a file, whose values are made when they are read
 //! part      the bytes of one component of it
@@ -25,5 +25,5 @@ mod values;
 pub use header::{DeltaSummary, is_delta};
 pub use in_place::patch_in_place;
 pub use make::{Changes, delta, delta_to_path};
-pub use patch::{patch, patch_on_read, patched};
+pub use patch::{Check, Patch};
 pub use values::{NewValues, new_values};

@@ -23,7 +23,7 @@ pub struct NewValues {
 /// that takes more bytes than all values, if the tensors differ in their shape or type or are not dense, and for
 /// 2^31 elements or more.
 ///
-/// Both tensors are verified first, so the new values of a [`patched`](crate::patched) file are right, whatever
+/// Both tensors are verified first, so the new values of a [`Patch`](crate::Patch) are right, whatever
 /// its base is. Memory: the result, and 2^22 elements of each tensor.
 ///
 /// # Errors
