@@ -16,6 +16,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     if !is_version(new) {
         return Err(Error::Usage(format!("`{new}` is no version such as 1.2.3")));
     }
+    if !has_repository(include_str!("../../Cargo.toml")) {
+        let why =
+            "Cargo.toml has no `repository`: CONTRIBUTING.md says what the first release needs";
+        return Err(Error::Usage(why.into()));
+    }
     let git = |arguments| shell.program("git").args(arguments);
     if !git("status --porcelain").output()?.is_empty() {
         return Err(Error::Usage("commit first: there are changes".into()));
@@ -53,6 +58,11 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Pages of registries and `cargo binstall` link to it. Until there is a public repository, no address would be true.
+fn has_repository(manifest: &str) -> bool {
+    manifest.lines().any(|line| line.starts_with("repository = \"https://"))
+}
+
 fn is_version(text: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
     text.split('.').count() == 3 && text.split('.').all(is_number)
@@ -84,6 +94,12 @@ mod tests {
         for other in ["1.2", "v1.2.3", "1.2.3-rc1", "1..3", ""] {
             assert!(!is_version(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_release_needs_a_repository() {
+        assert!(has_repository("[workspace.package]\nrepository = \"https://example.org/zt\"\n"));
+        assert!(!has_repository("[workspace.package]\nrepository = \"\"\n"));
     }
 
     #[test]
