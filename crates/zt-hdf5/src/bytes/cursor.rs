@@ -57,7 +57,7 @@ impl<'b> Cursor<'b> {
     }
 
     fn left(&self) -> &'b [u8] {
-        self.bytes.get(self.at..).unwrap_or_default()
+        self.bytes.split_at(self.at).1
     }
 
     /// Reads the version of the structure, which must be `known`.

@@ -27,7 +27,7 @@ fn escaped(name: &[u8], is_special: impl Fn(char) -> bool) -> String {
     for chunk in name.utf8_chunks() {
         let valid = chunk.valid();
         for (at, char) in valid.char_indices() {
-            let rest = valid.as_bytes().get(at..).unwrap_or_default();
+            let (_, rest) = valid.as_bytes().split_at(at);
             match u8::try_from(char) {
                 Ok(byte) if is_special(char) || is_escape(rest) => escape(&mut out, byte),
                 _ => out.push(char),

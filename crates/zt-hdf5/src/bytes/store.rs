@@ -27,6 +27,7 @@ pub(crate) struct Heap {
 
 impl Heap {
     pub(crate) fn has(&self, kind: u16) -> bool {
+        // A kind above 15 has no bit.
         let bit = 1u16.checked_shl(kind.into()).unwrap_or(0);
         self.kinds & bit != 0
     }

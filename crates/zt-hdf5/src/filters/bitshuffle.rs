@@ -37,6 +37,7 @@ enum Codec {
 impl Bitshuffle {
     /// `None` for parameters that no version of the filter writes.
     pub(super) fn new(parameters: &[u32]) -> Option<Self> {
+        // An absent parameter is 0.
         let number = |at: usize| usize::try_from(parameters.get(at).copied().unwrap_or(0)).ok();
         let codec = match parameters.get(4) {
             None | Some(0) => None,
@@ -59,8 +60,7 @@ impl Bitshuffle {
         let mut out = Vec::new();
         let mut left = byte_len;
         while left >= eight {
-            let part = left.checked_rem(eight).and_then(|part| left.checked_sub(part));
-            let len = block_len.min(part.unwrap_or(0));
+            let len = block_len.min(left.strict_sub(left.strict_rem(eight)));
             let block = self.block(&mut rest, len)?;
             let block = block.and_then(|block| unshuffle_bits(&block, self.element_len));
             out.extend_from_slice(&block.ok_or_else(invalid)?);

@@ -148,10 +148,10 @@ impl<'b> Chunk<'b> {
         self.byte_len.div_ceil(self.block_len)
     }
 
-    /// The values of a block.
+    /// The values of a block, which there is.
     pub(super) fn block(&self, at: usize, zstd: &mut Zstd) -> Result<Vec<u8>> {
-        let start = at.saturating_mul(self.block_len);
-        let len = self.byte_len.saturating_sub(start).min(self.block_len);
+        let start = at.strict_mul(self.block_len);
+        let len = self.byte_len.strict_sub(start).min(self.block_len);
         let plain = || {
             let values = self.bytes.get(self.header_len..)?.get(start..)?;
             values.get(..len)
@@ -184,15 +184,14 @@ impl<'b> Chunk<'b> {
         const SPLIT_MIN: usize = 128;
         let element_len = self.element_len;
         let is_two = self.header_len == 32;
-        let count = self.block_len.checked_div(element_len).unwrap_or(0);
+        let count = self.block_len.checked_div(element_len);
         let is_split = self.flags & IS_NOT_SPLIT == 0
             && len == self.block_len
-            && (is_two || element_len <= SPLIT_MAX && count >= SPLIT_MIN);
+            && (is_two
+                || element_len <= SPLIT_MAX && count.is_some_and(|count| count >= SPLIT_MIN));
         let streams = if is_split { element_len } else { 1 };
-        let stream_len = len.checked_div(streams).unwrap_or(0);
-        if stream_len.saturating_mul(streams) != len {
-            return Err(invalid());
-        }
+        let stream_len = len.checked_div(streams).filter(|_| len.is_multiple_of(streams));
+        let stream_len = stream_len.ok_or_else(invalid)?;
         let mut block = Vec::new();
         for _ in 0..streams {
             let (stored_len, after) = rest.split_first_chunk().ok_or_else(invalid)?;
@@ -204,7 +203,7 @@ impl<'b> Chunk<'b> {
                     return Err(invalid());
                 }
                 let value = u8::try_from(stored_len.unsigned_abs()).map_err(|_| invalid())?;
-                block.resize(block.len().saturating_add(stream_len), value);
+                block.resize(block.len().strict_add(stream_len), value);
                 continue;
             }
             let stored = usize::try_from(stored_len).ok();
@@ -248,14 +247,16 @@ impl Filter {
         match self {
             Filter::Shuffle(element_len) => unshuffle(block, element_len),
             Filter::Bits { element_len, has_rest } => {
-                let count = block.len().checked_div(element_len).unwrap_or(0);
+                let Some(count) = block.len().checked_div(element_len) else {
+                    return Ok(block);
+                };
                 let whole = match count & 7 {
                     0 => count,
                     _ if has_rest => count & !7,
                     _ => 0,
                 };
-                let (bits, rest) = block.split_at(whole.saturating_mul(element_len));
-                let mut out = unshuffle_bits(bits, element_len.max(1)).ok_or_else(invalid)?;
+                let (bits, rest) = block.split_at(whole.strict_mul(element_len));
+                let mut out = unshuffle_bits(bits, element_len).ok_or_else(invalid)?;
                 out.extend_from_slice(rest);
                 Ok(out)
             }

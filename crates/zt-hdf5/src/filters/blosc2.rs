@@ -161,10 +161,11 @@ impl Grid {
             return Err(invalid());
         }
         let row_len = self.block.last().and_then(|dim| dim.checked_mul(self.element_len));
+        let row_len = row_len.filter(|len| *len > 0).ok_or_else(invalid)?;
         let mut zstd = None;
         for at in 0..chunk.blocks() {
             let block = chunk.block(at, &mut zstd)?;
-            for (row, values) in block.chunks_exact(row_len.unwrap_or(0).max(1)).enumerate() {
+            for (row, values) in block.chunks_exact(row_len).enumerate() {
                 let Some((start, len)) = self.place(at, row) else {
                     continue;
                 };

@@ -120,6 +120,7 @@ impl Pipeline {
             _ => MAX_RATIO,
         });
         let ratio = ratios.max().unwrap_or(MAX_RATIO);
+        // Limits may saturate.
         let large = stored.saturating_mul(LARGE_RATIO).saturating_add(LARGE);
         stored.saturating_mul(ratio).min(large)
     }

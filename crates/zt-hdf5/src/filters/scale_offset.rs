@@ -46,6 +46,7 @@ impl ScaleOffset {
             }
             _ => return None,
         };
+        // An absent word is 0.
         let word = |at: usize| rest.get(at).copied().map_or(0, u64::from);
         Some(ScaleOffset {
             scale,
@@ -81,7 +82,7 @@ impl ScaleOffset {
             }
             return Some(out);
         }
-        // All bits set.
+        // All bits set; 0 without bits.
         let greatest = u64::MAX.checked_shr(64u32.checked_sub(width)?).unwrap_or(0);
         for _ in 0..self.count {
             let difference = bits.next(width)?;

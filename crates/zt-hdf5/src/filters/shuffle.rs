@@ -25,19 +25,20 @@ fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usiz
     const TILE: usize = 16 << 10;
     const WIDTH: usize = 64;
     let width = element_len.clamp(1, WIDTH);
-    let height = TILE.checked_div(width).unwrap_or(1);
+    let height = TILE.strict_div(width);
     let mut tile = [0; TILE];
+    // A block may be longer than all elements.
     let blocks = elements.chunks_mut(height.saturating_mul(element_len));
     for (block, rows) in blocks.enumerate() {
-        let first = block.saturating_mul(height);
-        let tiles = planes.chunks(width.saturating_mul(count));
+        let first = block.strict_mul(height);
+        let tiles = planes.chunks(width.strict_mul(count));
         for (at, planes) in tiles.enumerate() {
             // Short elements need no tile.
             let is_short = element_len == width;
             let target = if is_short { &mut *rows } else { &mut tile[..] };
             for (byte, plane) in planes.chunks_exact(count).enumerate() {
                 let places = target.iter_mut().skip(byte).step_by(width);
-                let run = plane.get(first..).unwrap_or_default();
+                let (_, run) = plane.split_at(first);
                 for (to, from) in places.zip(run) {
                     *to = *from;
                 }
@@ -45,10 +46,10 @@ fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usiz
             if is_short {
                 continue;
             }
-            let start = at.saturating_mul(width);
+            let start = at.strict_mul(width);
             let rows = rows.chunks_exact_mut(element_len);
             for (row, values) in rows.zip(tile.chunks_exact(width)) {
-                let row = row.get_mut(start..).unwrap_or_default();
+                let (_, row) = row.split_at_mut(start);
                 for (to, from) in row.iter_mut().zip(values) {
                     *to = *from;
                 }

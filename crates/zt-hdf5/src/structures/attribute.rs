@@ -53,7 +53,7 @@ impl AllFound {
     fn push(&mut self, found: Found) -> Result<()> {
         match found.value {
             Err(error) if error.kind() == ErrorKind::Io => return Err(error),
-            Err(_) => self.faulty = self.faulty.saturating_add(1),
+            Err(_) => self.faulty = self.faulty.strict_add(1),
             Ok(_) => {}
         }
         if found.value.is_ok() || self.faulty <= REPORTED {
@@ -209,11 +209,11 @@ fn value(
     match &datatype.class {
         Class::Number(kind) | Class::Array(_, kind) => {
             let mut numbers = bytes.rest().chunks_exact(element_len(kind));
-            nested(&shape, &mut || Ok(kind.value(numbers.next().unwrap_or_default())))
+            nested(&shape, &mut || Ok(kind.value(numbers.next().ok_or(Hdf5Fault::TooFar)?)))
         }
         Class::Text(padding) => {
             let mut texts = bytes.rest().chunks_exact(in_memory(datatype.byte_len)?);
-            nested(&shape, &mut || Ok(text(padding.strip(texts.next().unwrap_or_default()))))
+            nested(&shape, &mut || Ok(text(padding.strip(texts.next().ok_or(Hdf5Fault::TooFar)?))))
         }
         Class::LongText => nested(&shape, &mut || {
             let mut reference = bytes.part(datatype.byte_len, "a reference to a string")?;
@@ -227,7 +227,8 @@ fn value(
     }
 }
 
-/// The number of lists of a shape. A shape with many ones or a zero has lists without bytes.
+/// The number of lists of a shape. A shape with many ones or a zero has lists without bytes. The number
+/// saturates, because no limit reaches 2^64.
 fn lists(shape: &[u64]) -> u64 {
     let mut lists = 0u64;
     let mut inner = 1u64;
@@ -268,8 +269,7 @@ impl Padding {
             Padding::Spaces => b' ',
         };
         let end = bytes.iter().rposition(|byte| *byte != padding);
-        let end = end.map_or(0, |last| last.saturating_add(1));
-        bytes.get(..end).unwrap_or_default()
+        bytes.split_at(end.map_or(0, |last| last.strict_add(1))).0
     }
 }
 
@@ -281,7 +281,7 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
 pub(crate) fn element_len(number: &Number) -> usize {
     let parts = if is_complex(number) { 2 } else { 1 };
     let one = number.bit_layout.map_or(number.dtype.byte_len(), |layout| layout.byte_len);
-    one.saturating_mul(parts)
+    one.strict_mul(parts)
 }
 
 fn is_complex(number: &Number) -> bool {

@@ -89,10 +89,9 @@ impl BitLayout {
         match self.parts {
             Parts::Integer { offset, precision, is_signed } => {
                 let number = part(bits, offset, precision);
-                let unused = 128u32.saturating_sub(precision);
+                let unused = 128u32.strict_sub(precision);
                 let number = if is_signed {
-                    let high = number.checked_shl(unused).unwrap_or(0).cast_signed();
-                    high.checked_shr(unused).unwrap_or(0).cast_unsigned()
+                    number.strict_shl(unused).cast_signed().strict_shr(unused).cast_unsigned()
                 } else {
                     number
                 };
@@ -131,13 +130,14 @@ impl Float {
 
     /// The bits of the mantissa after the point.
     fn digits(&self) -> u32 {
-        if self.is_implied { self.mantissa } else { self.mantissa.saturating_sub(1) }
+        if self.is_implied { self.mantissa } else { self.mantissa.strict_sub(1) }
     }
 
     /// The value of these bits, rounded to f64.
     fn value(&self, bits: u128) -> f64 {
         let power = part(bits, self.exponent_at, self.exponent);
         let digits = part(bits, self.mantissa_at, self.mantissa);
+        // Above 128 bits there is no unit.
         let unit = 1u128.checked_shl(self.digits()).unwrap_or(0);
         let magnitude = if power == part(u128::MAX, 0, self.exponent) {
             match digits & unit.wrapping_sub(1) {
@@ -147,9 +147,8 @@ impl Float {
         } else {
             let has_unit = self.is_implied && power > 0;
             let digits = if has_unit { digits | unit } else { digits };
-            let power = i64::try_from(power.max(1)).unwrap_or(i64::MAX);
-            let power = power.saturating_sub(self.bias.into());
-            scaled(digits, power.saturating_sub(self.digits().into()))
+            let power = power.max(1).cast_signed().strict_sub(self.bias.into());
+            scaled(digits, power.strict_sub(self.digits().into()))
         };
         match part(bits, self.sign, 1) {
             0 => magnitude,
@@ -158,51 +157,48 @@ impl Float {
     }
 }
 
-/// The number in `len` bits from `at` on.
+/// The number in `len` bits from `at` on, which are one at least and within the number.
 fn part(bits: u128, at: u32, len: u32) -> u128 {
-    let above = 128u32.saturating_sub(len);
-    let mask = u128::MAX.checked_shr(above).unwrap_or(0);
-    bits.checked_shr(at).unwrap_or(0) & mask
+    bits.strict_shr(at) & u128::MAX.strict_shr(128u32.strict_sub(len))
 }
 
 /// `digits` times two to the `power`, rounded to the nearest f64, or to the even one of two.
-fn scaled(digits: u128, power: i64) -> f64 {
-    const DIGITS: i64 = 53;
-    const LEAST: i64 = -1022;
-    const MOST: i64 = 1023;
+fn scaled(digits: u128, power: i128) -> f64 {
+    const DIGITS: i128 = 53;
+    const LEAST: i128 = -1022;
+    const MOST: i128 = 1023;
     let Some(top) = digits.checked_ilog2() else {
         return 0.0;
     };
-    let exponent = power.saturating_add(top.into());
+    let exponent = power.strict_add(top.into());
     if exponent > MOST {
         return f64::INFINITY;
     }
     // Below the least exponent fewer digits are left.
-    let kept = DIGITS.saturating_sub(LEAST.saturating_sub(exponent).max(0));
-    let dropped = i64::from(top).saturating_add(1).saturating_sub(kept);
+    let kept = DIGITS.strict_sub(LEAST.strict_sub(exponent).max(0));
+    let dropped = i128::from(top).strict_add(1).strict_sub(kept);
     let (digits, power) = match u32::try_from(dropped) {
         Err(_) | Ok(0) => (digits, power),
         Ok(dropped) => {
+            // Perhaps more digits than there are.
             let high = digits.checked_shr(dropped).unwrap_or(0);
             let low = digits ^ high.checked_shl(dropped).unwrap_or(0);
-            let half = 1u128.checked_shl(dropped.saturating_sub(1)).unwrap_or(0);
+            let half = 1u128.checked_shl(dropped.strict_sub(1)).unwrap_or(0);
             let is_up = half > 0 && (low > half || low == half && high & 1 == 1);
-            (high.saturating_add(is_up.into()), power.saturating_add(dropped.into()))
+            (high.strict_add(is_up.into()), power.strict_add(dropped.into()))
         }
     };
     if digits == 0 {
         return 0.0;
     }
     // A power of two, perhaps a subnormal one.
-    let factor = match u64::try_from(power.saturating_sub(LEAST)) {
-        Ok(above) => above.saturating_add(1).checked_shl(52),
-        Err(_) => {
-            u32::try_from(power.saturating_add(1074)).ok().and_then(|bit| 1u64.checked_shl(bit))
-        }
+    let factor = match u64::try_from(power.strict_sub(LEAST)) {
+        Ok(above) => above.strict_add(1).checked_shl(52),
+        Err(_) => u32::try_from(power.strict_add(1074)).ok().and_then(|bit| 1u64.checked_shl(bit)),
     };
     // At most 53 bits are left, and the product is exact.
     #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
-    let digits = u64::try_from(digits).unwrap_or(u64::MAX) as f64;
+    let digits = digits as f64;
     digits * f64::from_bits(factor.unwrap_or(0))
 }
 

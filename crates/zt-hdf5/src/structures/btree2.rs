@@ -10,6 +10,7 @@
 use zt::Result;
 
 use crate::bytes::cursor::Cursor;
+use crate::bytes::fault::Hdf5Fault;
 use crate::bytes::size::{encoded_len, product, sum};
 use crate::bytes::store::Store;
 
@@ -117,8 +118,11 @@ fn levels(room: u64, record_len: u64, fits: u64, depth: u16, offset: u64) -> Res
         levels.push(Level { count_len, total_len, pointer_len });
         if depth > 0 {
             let entry_len = sum([record_len, pointer_len])?;
-            let records = room.saturating_sub(pointer_len).checked_div(entry_len);
-            let records = records.unwrap_or(0);
+            let room = room.checked_sub(pointer_len);
+            let room =
+                room.ok_or_else(|| Hdf5Fault::field("the room of a tree's node", pointer_len))?;
+            // A pointer has bytes.
+            let records = room.strict_div(entry_len);
             below = sum([product([sum([records, 1])?, below])?, records])?;
         }
     }

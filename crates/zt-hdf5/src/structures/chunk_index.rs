@@ -42,8 +42,8 @@ impl Chunks {
     /// The written chunks with these numbers.
     pub(crate) fn in_range(&self, numbers: RangeInclusive<u64>) -> &[Chunk] {
         let start = self.0.partition_point(|chunk| chunk.number < *numbers.start());
-        let end = self.0.partition_point(|chunk| chunk.number <= *numbers.end());
-        self.0.get(start..end).unwrap_or_default()
+        let (_, behind) = self.0.split_at(start);
+        behind.split_at(behind.partition_point(|chunk| chunk.number <= *numbers.end())).0
     }
 
     /// Reads the index of a dataset. Every chunk has its own length if `is_filtered`.

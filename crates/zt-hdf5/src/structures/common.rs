@@ -42,6 +42,7 @@ impl Common {
     /// Counts the lists of an attribute's value, before they are made. The limit depends on the
     /// file's length.
     pub(crate) fn charge_lists(&mut self, store: &Store, count: u64) -> Result<()> {
+        // A cost that saturates is above the limit.
         let cost = |lists: u64| lists.saturating_sub(LISTS_MIN).saturating_mul(LIST);
         let lists = self.lists.saturating_add(count);
         let charged = store.charge(cost(lists).saturating_sub(cost(self.lists)));

@@ -56,7 +56,8 @@ pub(crate) fn visit(
     let last = last.ok_or_else(|| invalid("the bits of an array's indices", bits.into()))?;
     let in_line = product([pointers.into(), 2])?;
     let data_blocks = product([pointers_min.abs_diff(1), 2])?;
-    let super_blocks = sum([last.into(), 1])?.saturating_sub(in_line);
+    let super_blocks = sum([last.into(), 1])?.checked_sub(in_line);
+    let super_blocks = super_blocks.ok_or_else(|| invalid("an array's pointers", pointers_min))?;
     let addresses = sum([data_blocks, super_blocks])?;
     let len = sum([array.bytes(in_index)?, product([addresses, sizes.offset])?])?;
     let block = array.fetch(index, len)?;

@@ -120,7 +120,7 @@ impl<'s> FractalHeap<'s> {
                 };
                 let len = usize::from(first & 0x0F);
                 let len = high.map_or(len, |low| len << 8 | usize::from(*low));
-                let object = rest.get(..len.saturating_add(1));
+                let object = rest.get(..len.strict_add(1));
                 let object =
                     object.ok_or_else(|| cursor.field("the length in an ID", len as u64))?;
                 return Ok(self.store.block(object.to_vec(), OBJECT));

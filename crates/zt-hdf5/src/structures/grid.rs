@@ -5,7 +5,7 @@
 pub(crate) struct Grid {
     /// Elements in every dimension, outermost first.
     pub(crate) shape: Vec<u64>,
-    /// Elements of a chunk in every dimension.
+    /// Elements of a chunk in every dimension, one at least.
     pub(crate) chunk: Vec<u64>,
     /// Chunks in every dimension.
     counts: Vec<u64>,
@@ -63,8 +63,9 @@ impl Grid {
         let mut place = vec![0; self.rank()];
         let mut rest = number;
         for (at, count) in place.iter_mut().zip(&self.counts).rev() {
-            *at = rest.checked_rem(*count).unwrap_or(0);
-            rest = rest.checked_div(*count).unwrap_or(0);
+            // There is no chunk if a dimension is empty.
+            *at = rest.strict_rem(*count);
+            rest = rest.strict_div(*count);
         }
         place
     }
@@ -72,10 +73,8 @@ impl Grid {
     /// Whether the chunk at `place`, in chunks, is partly outside the shape.
     pub(crate) fn is_on_edge(&self, place: &[u64]) -> bool {
         let mut axes = place.iter().zip(&self.chunk).zip(&self.shape);
-        axes.any(|((at, chunk), count)| {
-            // The chunks inside are a quotient without its remainder.
-            count.checked_div(*chunk).is_none_or(|whole| *at >= whole)
-        })
+        // The chunks inside are a quotient without its remainder.
+        axes.any(|((at, chunk), count)| *at >= count.strict_div(*chunk))
     }
 
     /// The number of the chunk whose first element is at `first`. The error is a coordinate where
@@ -83,10 +82,10 @@ impl Grid {
     pub(crate) fn number_of_first(&self, first: &[u64]) -> Result<Option<u64>, u64> {
         let mut place = Vec::with_capacity(first.len());
         for (at, chunk) in first.iter().zip(&self.chunk) {
-            match at.checked_rem(*chunk) {
-                Some(0) => place.push(at.checked_div(*chunk).unwrap_or(0)),
-                _ => return Err(*at),
+            if !at.is_multiple_of(*chunk) {
+                return Err(*at);
             }
+            place.push(at.strict_div(*chunk));
         }
         Ok(self.number(&place))
     }

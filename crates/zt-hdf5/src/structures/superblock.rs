@@ -135,7 +135,7 @@ fn new(cursor: &mut Cursor<'_>, bytes: &[u8]) -> Result<Found> {
     let root = cursor.uint(offset)?;
     let covered = in_memory(cursor.position())?;
     let expected = cursor.u32()?;
-    let found = lookup3(bytes.get(..covered).unwrap_or(bytes));
+    let found = lookup3(bytes.get(..covered).ok_or(Hdf5Fault::TooFar)?);
     if found != expected {
         let fault = Hdf5Fault::Checksum { what: "the superblock", expected, found };
         return Err(Error::from(fault).with_offset(cursor.offset()));

@@ -125,7 +125,7 @@ impl<'s> Tree<'s> {
                 open.pop();
                 continue;
             };
-            group.next = group.next.saturating_add(1);
+            group.next = group.next.strict_add(1);
             let part = name::part(&link.name);
             let is_renamed = part.as_bytes() != link.name;
             let path = match group.path.as_str() {
@@ -337,7 +337,7 @@ impl<'s> Tree<'s> {
                 let values = warnings::values(builder, &mut report, &prefix, found);
                 self.spend_bytes(report.byte_len)?;
                 for (name, value) in values {
-                    self.spend(prefix.len().saturating_add(name.len()))?;
+                    self.spend(prefix.len().strict_add(name.len()))?;
                     self.attributes.push((format!("{prefix}{name}"), value));
                 }
                 GroupAttributes::Listed(start..self.attributes.len(), prefix.len())
@@ -347,7 +347,7 @@ impl<'s> Tree<'s> {
                     let Some((key, value)) = self.attributes.get(at) else {
                         continue;
                     };
-                    let name = key.get(skipped..).unwrap_or_default();
+                    let (_, name) = key.split_at(skipped);
                     let (key, value) = (format!("{prefix}{name}"), value.clone());
                     self.spend(key.len())?;
                     self.spend_bytes(weight::of(&value))?;
@@ -364,7 +364,7 @@ impl<'s> Tree<'s> {
 
     /// Counts a path.
     fn spend(&mut self, len: usize) -> Result<()> {
-        self.spend_bytes(PATH.saturating_add(len as u64))
+        self.spend_bytes(PATH.strict_add(len as u64))
     }
 
     fn spend_bytes(&mut self, byte_len: u64) -> Result<()> {

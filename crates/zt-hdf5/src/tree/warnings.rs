@@ -29,8 +29,8 @@ impl<'o> Warnings<'o> {
 
     fn add(&mut self, builder: &mut FileBuilder, warning: Warning) {
         let name_len = self.object.map_or(0, str::len);
-        let len = warning.message.len().saturating_add(name_len) as u64;
-        self.byte_len = self.byte_len.saturating_add(len);
+        let len = warning.message.len().strict_add(name_len) as u64;
+        self.byte_len = self.byte_len.strict_add(len);
         builder.warning(Warning { object: self.object.map(ToOwned::to_owned), ..warning });
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn values(
     for attribute in all.found {
         let name = attribute.name;
         if attribute.is_renamed {
-            renamed = renamed.saturating_add(1);
+            renamed = renamed.strict_add(1);
             if renamed <= REPORTED {
                 let message = name::escaped_message(&format!("{prefix}{name}"));
                 report.add(builder, Warning::new(name::CODE, message));
@@ -87,7 +87,7 @@ pub(crate) fn values(
 pub(crate) fn distinct(
     builder: &mut FileBuilder,
     report: &mut Warnings<'_>,
-    mut pairs: Vec<(String, Value)>,
+    pairs: Vec<(String, Value)>,
 ) -> Attributes {
     let mut first: HashMap<&str, &Value> = HashMap::with_capacity(pairs.len());
     let mut keep = Vec::with_capacity(pairs.len());
@@ -100,7 +100,7 @@ pub(crate) fn distinct(
             }
             Entry::Occupied(known) => {
                 if *known.get() != value {
-                    others = others.saturating_add(1);
+                    others = others.strict_add(1);
                     if others <= REPORTED {
                         let name = name.escape_debug();
                         let message = format!(
@@ -115,9 +115,7 @@ pub(crate) fn distinct(
     }
     let what = "duplicate attributes with other values; the first are kept";
     report.add_rest(builder, conflict(what), others);
-    let mut keep = keep.into_iter();
-    pairs.retain(|_| keep.next().unwrap_or(true));
-    pairs.into_iter().collect()
+    pairs.into_iter().zip(keep).filter_map(|(pair, keep)| keep.then_some(pair)).collect()
 }
 
 /// Warns of the missing sources of a virtual dataset.
@@ -136,9 +134,10 @@ pub(crate) fn missing(builder: &mut FileBuilder, report: &mut Warnings<'_>, name
 
 /// Warns of floats with more bits than their dtype has.
 pub(crate) fn rounded(builder: &mut FileBuilder, report: &mut Warnings<'_>, number: &Number) {
-    let widened = number.bit_layout.and_then(|layout| layout.widened());
-    if widened.is_some_and(|(_, is_rounded)| is_rounded) {
-        let bits = number.bit_layout.map_or(0, |layout| layout.byte_len.saturating_mul(8));
+    if let Some(layout) = number.bit_layout
+        && layout.widened().is_some_and(|(_, is_rounded)| is_rounded)
+    {
+        let bits = layout.byte_len.strict_mul(8);
         let message = format!("the values are floats of {bits} bits and rounded to f64");
         report.add(builder, Warning::new("rounded", message));
     }

@@ -3,8 +3,7 @@
 use zt::{Attributes, Value};
 
 pub(crate) fn of_all(attributes: &Attributes) -> u64 {
-    let pairs = attributes.iter().map(|(key, value)| of(key).saturating_add(of(value)));
-    pairs.fold(0, u64::saturating_add)
+    attributes.iter().flat_map(|(key, value)| [of(key), of(value)]).sum()
 }
 
 pub(crate) fn of(value: &Value) -> u64 {
@@ -12,15 +11,12 @@ pub(crate) fn of(value: &Value) -> u64 {
     let held = match value {
         Value::Text(text) => text.len() as u64,
         Value::Bytes(bytes) => bytes.len() as u64,
-        Value::Array(items) => {
-            let items = items.items().map(|item| of(&item));
-            items.fold(0, u64::saturating_add)
-        }
+        Value::Array(items) => items.items().map(|item| of(&item)).sum(),
         Value::Map(map) => of_all(map),
         Value::Tag(_, value) => of(value),
         _ => 0,
     };
-    own.saturating_add(held)
+    own.strict_add(held)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ impl Chunked {
 
     /// The most bytes that are made for a read of one byte.
     pub(crate) fn read_cost(&self) -> u64 {
-        let band = self.bands.cut.rows.saturating_mul(self.bands.cut.row);
+        let band = self.bands.cut.rows.strict_mul(self.bands.cut.row);
         band.max(self.grid.chunk_len)
     }
 
@@ -268,19 +268,20 @@ impl Bands {
     fn of(grid: &Grid, element_len: u64, room: u64) -> Self {
         let cut = Cut::within(&grid.shape, element_len, room);
         let (axis, fits) = (cut.axis, cut.rows);
-        let count = grid.shape.get(axis).copied().unwrap_or(1);
-        let chunk = grid.chunk.get(axis).copied().unwrap_or(1).min(count).max(1);
+        // A dataset without dimensions has one element.
+        let sizes = grid.shape.get(axis).zip(grid.chunk.get(axis));
+        let chunk = sizes.map_or(1, |(count, chunk)| *count.min(chunk).max(&1));
         // Whole rows of chunks, and not more than a band needs.
         let wanted = BAND.div_ceil(cut.row.max(1)).div_ceil(chunk);
         let whole = fits.checked_div(chunk).filter(|whole| *whole > 0);
         let rows = whole.and_then(|whole| whole.min(wanted).checked_mul(chunk));
         let rows = rows.unwrap_or(fits);
         let outer = grid.shape.iter().zip(&grid.chunk).take(axis);
-        let outer = outer.map(|(count, chunk)| *count.min(chunk));
-        let across = outer.fold(1u64, u64::saturating_mul);
+        // At most the elements of a chunk, whose bytes are checked.
+        let across: u64 = outer.map(|(count, chunk)| *count.min(chunk)).product();
         Bands {
             cut: cut.with_rows(rows),
-            passes: across.saturating_mul(chunk.div_ceil(rows.max(1))),
+            passes: across.strict_mul(chunk.div_ceil(rows.max(1))),
             is_sequential: false,
         }
     }
@@ -291,7 +292,7 @@ impl Bands {
         for (axis, (extent, first)) in extents.iter_mut().zip(&band.place).enumerate() {
             let rows = if axis == self.cut.axis { band.rows } else { 1 };
             // A band never ends outside the shape.
-            *extent = (*first, first.saturating_add(rows));
+            *extent = (*first, first.strict_add(rows));
         }
         extents
     }
@@ -301,8 +302,8 @@ impl Bands {
 fn ends(extents: &[(u64, u64)], grid: &Grid) -> [Vec<u64>; 2] {
     let extents = extents.iter().zip(&grid.chunk);
     let ends = extents.map(|((first, end), chunk)| {
-        let place = |element: u64| element.checked_div(*chunk).unwrap_or(0);
-        (place(*first), place(end.saturating_sub(1)))
+        // Neither a chunk nor a band is empty.
+        (first.strict_div(*chunk), end.strict_sub(1).strict_div(*chunk))
     });
     let (first, last) = ends.unzip();
     [first, last]

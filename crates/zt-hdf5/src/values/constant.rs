@@ -3,7 +3,7 @@
 use std::io;
 
 use zt::Source;
-use zt::container::memory::end_of_read;
+use zt::container::memory::{end_of_read, in_memory};
 
 /// Equal elements, or zeros if the element has no bytes. Nothing is kept in memory but one element.
 pub(crate) struct Constant {
@@ -34,9 +34,8 @@ pub(crate) fn fill(element: &[u8], offset: u64, buf: &mut [u8]) {
     if element.iter().all(|byte| *byte == 0) {
         return buf.fill(0);
     }
-    let phase = offset.checked_rem(element.len() as u64);
-    let phase = phase.and_then(|phase| usize::try_from(phase).ok());
-    let (before, after) = element.split_at(phase.unwrap_or_default());
+    let phase = offset.strict_rem(element.len() as u64);
+    let (before, after) = element.split_at(in_memory(phase));
     let once = after.iter().chain(before);
     for (to, from) in buf.iter_mut().zip(once) {
         *to = *from;
@@ -52,7 +51,7 @@ pub(crate) fn fill(element: &[u8], offset: u64, buf: &mut [u8]) {
             return;
         }
         to.copy_from_slice(from);
-        filled = filled.saturating_mul(2);
+        filled = filled.strict_mul(2);
     }
 }
 

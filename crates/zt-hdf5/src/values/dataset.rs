@@ -258,7 +258,9 @@ impl Datasets {
                 let constant = Arc::new(Constant::new(fill, byte_len));
                 Ok(Values::made(0, constant, None))
             }
-            Layout::Chunked(chunking) => self.chunked(store, known, chunking, byte_len),
+            Layout::Chunked(chunking @ Chunking { address: Some(address), .. }) => {
+                self.chunked(store, known, chunking, address, byte_len)
+            }
         }
     }
 
@@ -267,13 +269,14 @@ impl Datasets {
         store: &Store,
         known: &Dataset,
         chunking: Chunking,
+        address: u64,
         byte_len: u64,
     ) -> Result<Values> {
         let pipeline =
             known.header.read_message(store, kind::FILTERS, Pipeline::read)?.unwrap_or_default();
         let element_len = known.datatype.byte_len;
         let fill = crate::structures::fill_value::read(store, &known.header, element_len)?;
-        let shape = known.dataspace.shape.clone().unwrap_or_default();
+        let shape = known.shape().to_vec();
         let limits = &known.dataspace.limits;
         let field = |what, value| Err(Hdf5Fault::field(what, value));
         if chunking.element_len != element_len {
@@ -292,7 +295,7 @@ impl Datasets {
             }
         }
         self.check_len(byte_len)?;
-        let place = store.offset(chunking.address.unwrap_or(0))?;
+        let place = store.offset(address)?;
         let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
         let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
         let read_cost = values.read_cost();

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::end_of_read;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::{DType, Source};
 
 use crate::structures::bit_layout::BitLayout;
@@ -41,15 +41,14 @@ impl Source for Widened {
         end_of_read(self.byte_len, offset, buf)?;
         let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let width = self.dtype.byte_len();
-        let first = offset.checked_div(width as u64).unwrap_or(0);
-        let mut skip = offset.checked_rem(width as u64).unwrap_or(0);
-        let mut at = first.saturating_mul(self.layout.byte_len as u64);
-        let per_piece = PIECE.checked_div(self.layout.byte_len).unwrap_or(1);
+        let mut skipped = in_memory(offset.strict_rem(width as u64));
+        // A number is not empty, and all of them are in the stored bytes.
+        let mut at = offset.strict_div(width as u64).strict_mul(self.layout.byte_len as u64);
+        let per_piece = PIECE.strict_div(self.layout.byte_len);
         let (mut stored, mut wide) = (Vec::new(), Vec::new());
         while !buf.is_empty() {
-            let skipped = usize::try_from(skip).unwrap_or(0);
-            let wanted = buf.len().saturating_add(skipped).div_ceil(width);
-            stored.resize(wanted.min(per_piece).saturating_mul(self.layout.byte_len), 0);
+            let wanted = buf.len().strict_add(skipped).div_ceil(width);
+            stored.resize(wanted.min(per_piece).strict_mul(self.layout.byte_len), 0);
             self.stored.read_at(at, &mut stored)?;
             wide.clear();
             for number in stored.chunks_exact(self.layout.byte_len) {
@@ -60,8 +59,8 @@ impl Source for Widened {
             let (target, rest) = buf.split_at_mut_checked(len).ok_or_else(ended)?;
             target.copy_from_slice(made.get(..len).ok_or_else(ended)?);
             buf = rest;
-            skip = 0;
-            at = at.saturating_add(stored.len() as u64);
+            skipped = 0;
+            at = at.strict_add(stored.len() as u64);
         }
         Ok(())
     }
