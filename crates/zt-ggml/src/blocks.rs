@@ -1,5 +1,4 @@
 //! An array in quantized blocks.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 
@@ -7,6 +6,7 @@ use zt_formats::{
     Buffer, Bytes, Dense, Elements, Error, NewObject, ObjectFormat, Parts, Registry, Result,
     ToObject, Unsupported,
 };
+use zt_manifest::memory::in_memory;
 use zt_manifest::{Attributes, ByteOrder, DType, Text};
 
 use crate::format::{BYTE_ORDER, BlockFormat, DATA, byte_order};
@@ -117,10 +117,9 @@ impl<'a> Blocks<'a> {
 
     /// Decodes through a little-endian copy of each block.
     fn dequantize_swapped(&self, out: &mut [[u8; 4]]) {
-        let len = |len: u64| usize::try_from(len).unwrap_or(1);
-        let blocks = self.bytes.chunks(len(self.block_type.block_byte_len()));
+        let blocks = self.bytes.chunks(in_memory(self.block_type.block_byte_len()));
         let mut block = Vec::new();
-        for (bytes, out) in blocks.zip(out.chunks_mut(len(self.block_type.block_len()))) {
+        for (bytes, out) in blocks.zip(out.chunks_mut(in_memory(self.block_type.block_len()))) {
             block.clear();
             block.extend_from_slice(bytes);
             self.block_type.swap(&mut block);

@@ -1,4 +1,9 @@
 //! The types whose 4 bits select a value of a fixed list.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "in bounds, because a list has 16 values; exponents have 8 bits"
+)]
 
 use crate::kernel::{half, in_groups, low_and_high};
 

@@ -1,5 +1,4 @@
 //! The rules of `gguf.<type>/1`.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_formats::{
     Dense, ObjectFormat, Parts, Registry, Result, Signature, SizeMismatch, attribute,

@@ -1,5 +1,10 @@
 //! The IQ types with grids: an index selects eight or four values of a fixed grid. Signs are
 //! separate.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "in bounds, because an index has as many bits as its grid; shifts stay below the bits of their type"
+)]
 
 use crate::grid_tables::{IQ1, IQ2_S, IQ2_XS, IQ2_XXS, IQ3_S, IQ3_XXS};
 use crate::kernel::{half, in_groups};
@@ -25,12 +30,12 @@ pub(super) fn iq2_xs(block: &[u8; 74], out: &mut [f32; 256]) {
     let [d0, d1, rest @ ..] = block;
     let d = half([*d0, *d1]);
     let (qs, scales) = rest.split_at(64);
-    let eights = in_groups::<2, 8>(qs, out);
-    for ((q, out), at) in eights.zip(0usize..) {
-        let q = u16::from_le_bytes(*q);
-        let d = d * (0.5 + f32::from(nibble(scales, at / 2))) * 0.25;
-        let signs = signs(u32::from(q >> 9), 0);
-        put(out, d, &IQ2_XS[usize::from(q & 511)], signs);
+    for ((qs, out), scale) in in_groups::<8, 32>(qs, out).zip(scales) {
+        for ((q, out), scale) in in_groups::<2, 8>(qs, out).zip(halves(*scale)) {
+            let q = u16::from_le_bytes(*q);
+            let d = d * (0.5 + f32::from(scale)) * 0.25;
+            put(out, d, &IQ2_XS[usize::from(q & 511)], signs(u32::from(q >> 9), 0));
+        }
     }
 }
 
@@ -42,12 +47,14 @@ pub(super) fn iq2_s(block: &[u8; 82], out: &mut [f32; 256]) {
     let (qs, rest) = rest.split_at(32);
     let (signs, rest) = rest.split_at(32);
     let (qh, scales) = rest.split_at(8);
-    let eights = qs.iter().zip(signs).zip(out.as_chunks_mut::<8>().0);
-    for (((q, signs), out), at) in eights.zip(0usize..) {
-        let high = u16::from(qh[at / 4 % 8] >> (at % 4 * 2) & 3);
-        let d = d * (0.5 + f32::from(nibble(scales, at / 2))) * 0.25;
-        let index = u16::from(*q) | high << 8;
-        put(out, d, &IQ2_S[usize::from(index & 1023)], u32::from(*signs));
+    let groups = in_groups::<4, 32>(qs, out).zip(signs.as_chunks::<4>().0);
+    for (((qs, out), signs), (high, scale)) in groups.zip(qh.iter().zip(scales)) {
+        let eights = qs.iter().zip(signs).zip(out.as_chunks_mut::<8>().0);
+        for (((q, signs), out), (scale, at)) in eights.zip(halves(*scale).into_iter().zip(0..)) {
+            let d = d * (0.5 + f32::from(scale)) * 0.25;
+            let index = u16::from(*q) | u16::from(high >> (2 * at) & 3) << 8;
+            put(out, d, &IQ2_S[usize::from(index)], u32::from(*signs));
+        }
     }
 }
 
@@ -75,14 +82,17 @@ pub(super) fn iq3_s(block: &[u8; 110], out: &mut [f32; 256]) {
     let (qs, rest) = rest.split_at(64);
     let (qh, rest) = rest.split_at(8);
     let (signs, scales) = rest.split_at(32);
-    let eights = qs.as_chunks::<2>().0.iter().zip(signs);
-    let eights = eights.zip(out.as_chunks_mut::<8>().0).zip(0usize..);
-    for ((([first, second], signs), out), at) in eights {
-        let high = qh[at / 4 % 8] >> (at % 4 * 2);
-        let d = d * (1.0 + 2.0 * f32::from(nibble(scales, at / 4)));
-        let index = |low: u8, high: u8| usize::from(u16::from(low) | u16::from(high & 1) << 8);
-        let fours = (&IQ3_S[index(*first, high) & 511], &IQ3_S[index(*second, high >> 1) & 511]);
-        put(out, d, &joined(fours), u32::from(*signs));
+    let index = |low: u8, high: u8| usize::from(u16::from(low) | u16::from(high & 1) << 8);
+    let scales = scales.iter().flat_map(|pair| [pair & 15, pair >> 4]);
+    let groups = in_groups::<8, 32>(qs, out).zip(signs.as_chunks::<4>().0);
+    for (((qs, out), signs), (high, scale)) in groups.zip(qh.iter().zip(scales)) {
+        let d = d * (1.0 + 2.0 * f32::from(scale));
+        for ((([first, second], out), signs), at) in in_groups::<2, 8>(qs, out).zip(signs).zip(0..)
+        {
+            let high = high >> (2 * at);
+            let fours = (&IQ3_S[index(*first, high)], &IQ3_S[index(*second, high >> 1)]);
+            put(out, d, &joined(fours), u32::from(*signs));
+        }
     }
 }
 
@@ -115,12 +125,16 @@ pub(super) fn iq1_m(block: &[u8; 56], out: &mut [f32; 256]) {
     }
     let [w0, w1, w2, w3] = words.map(|word| word & 0xF000);
     let d = half((w0 >> 12 | w1 >> 8 | w2 >> 4 | w3).to_le_bytes());
-    let eights = qs.iter().zip(out.as_chunks_mut::<8>().0);
-    for ((q, out), at) in eights.zip(0usize..) {
-        let scale = words[at / 8 % 4] >> (at / 2 % 4 * 3) & 7;
-        let high = nibble(qh, at);
-        let index = u16::from(*q) | u16::from(high & 7) << 8;
-        shifted(out, d * f32::from(2 * scale + 1), index, high & 8 != 0);
+    let groups = in_groups::<8, 64>(qs, out).zip(qh.as_chunks::<4>().0);
+    for (((qs, out), qh), scales) in groups.zip(words) {
+        for (((qs, out), high), at) in in_groups::<2, 16>(qs, out).zip(qh).zip(0..) {
+            let d = d * f32::from(2 * (scales >> (3 * at) & 7) + 1);
+            let eights = qs.iter().zip(out.as_chunks_mut::<8>().0);
+            for ((q, out), high) in eights.zip([high & 15, high >> 4]) {
+                let index = u16::from(*q) | u16::from(high & 7) << 8;
+                shifted(out, d, index, high & 8 != 0);
+            }
+        }
     }
 }
 
@@ -156,9 +170,9 @@ fn signs(packed: u32, at: u32) -> u32 {
     seven | (seven.count_ones() & 1) << 7
 }
 
-/// Half number `at` of these bytes, the lower half of each first.
-fn nibble(bytes: &[u8], at: usize) -> u8 {
-    bytes[at / 2 % bytes.len()] >> (at % 2 * 4) & 15
+/// Four scales out of two: the lower half twice, then the upper.
+const fn halves(pair: u8) -> [u8; 4] {
+    [pair & 15, pair & 15, pair >> 4, pair >> 4]
 }
 
 #[cfg(test)]

@@ -1,4 +1,9 @@
 //! The K-quants: 256 values in 8 or 16 groups, with a scale for each group and one for all.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "in bounds, because the parts of a block have constant lengths; shifts stay below 8"
+)]
 
 use crate::kernel::{half, in_groups};
 

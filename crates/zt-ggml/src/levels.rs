@@ -1,7 +1,7 @@
 //! The levels of blocks: their values before scales and minima.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_manifest::ByteOrder;
+use zt_manifest::memory::in_memory;
 
 use crate::blocks::Blocks;
 use crate::kernel::{half, single};
@@ -77,10 +77,9 @@ impl Blocks<'_> {
         if !block_type.is_known_in(order) {
             return false;
         }
-        let len = |len: u64| usize::try_from(len).unwrap_or(1);
-        let mut levels = vec![[0; 4]; len(block_type.block_len())];
+        let mut levels = vec![[0; 4]; in_memory(block_type.block_len())];
         let mut block = Vec::new();
-        for bytes in self.bytes().chunks_exact(len(block_type.block_byte_len())) {
+        for bytes in self.bytes().chunks_exact(in_memory(block_type.block_byte_len())) {
             block.clear();
             block.extend_from_slice(bytes);
             if order == ByteOrder::Big {

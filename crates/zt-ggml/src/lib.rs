@@ -18,12 +18,18 @@
 //!
 //! Invariants: this crate does no I/O, and knows no files.
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod blocks;
 mod codebook;
 mod format;
 mod grid;
 #[rustfmt::skip]
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "the compiler unpacks the grids, and refuses what is out of bounds"
+)]
 mod grid_tables;
 mod k;
 mod kernel;

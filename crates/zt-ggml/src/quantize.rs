@@ -2,6 +2,7 @@
 //!
 //! Operations have the order of `gguf-py` 0.19 and of ggml's functions `quantize_row_*_ref`, because f32 rounds
 //! after each. IQ4_NL, which `gguf-py` only decodes, is as in ggml alone.
+#![expect(clippy::indexing_slicing, reason = "in bounds, because a code has 4 bits")]
 
 use half::f16;
 

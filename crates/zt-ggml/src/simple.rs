@@ -1,4 +1,5 @@
 //! The plain types: blocks of 32 to 256 values with one or two scales.
+#![expect(clippy::arithmetic_side_effects, reason = "shifts stay below the bits of their type")]
 
 use crate::kernel::{half, low_and_high, single};
 

@@ -1,5 +1,4 @@
 //! The types of blocks: numbers, names, sizes and decoders.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::fmt;
 
