@@ -1,5 +1,4 @@
 //! The digests of a raw blob's chunks, to verify parts of the blob. Spec: §6.1.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::blob::Blob;
 use crate::digest::{Digest, DigestAlgorithm};

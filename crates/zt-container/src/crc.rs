@@ -6,6 +6,10 @@
 //! A checksum is a remainder s mod P. If n bits follow, the remainder becomes s · xⁿ mod P, plus the
 //! remainder of the n bits. The crate `crc32c` combines by products of matrices, which took a twentieth of
 //! the time to read a compressed file.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "the compiler fills the tables, and a byte is an index into 256 entries"
+)]
 
 /// Castagnoli's polynomial. As in all polynomials here, the highest bit is the lowest power. RFC 3720,
 /// appendix B.4.

@@ -279,6 +279,7 @@ impl fmt::Display for FramingViolation {
             FramingViolation::Bounds { offset, byte_len, region } => match region.offset() {
                 // In files of other kinds the whole file may hold data, so the file ends too early.
                 0 => {
+                    // Nothing of what begins behind the end.
                     let there = region.end().saturating_sub(*offset);
                     format!("truncated: {there} of {byte_len} bytes are in the file")
                 }

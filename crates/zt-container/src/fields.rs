@@ -1,5 +1,4 @@
 //! Little-endian fields of records.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 /// A record that may be truncated. A field beyond its end is `None`.
 #[derive(Debug, Clone, Copy)]

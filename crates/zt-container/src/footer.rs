@@ -1,5 +1,4 @@
 //! Locating the manifest by the header and the footer of a file.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use crate::error::{Error, FramingViolation, LimitExceeded, Result};
 use crate::limits::Limits;

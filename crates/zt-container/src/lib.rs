@@ -42,6 +42,7 @@
 //! ```
 #![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
 #![cfg_attr(feature = "mmap", deny(unsafe_code))]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod blob;
 mod checksum;

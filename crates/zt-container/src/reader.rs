@@ -160,14 +160,14 @@ impl<'a> BlobReader<'a> {
             // At the declared end, one more byte is decoded, to check that there is none.
             let mut beyond = [0];
             let len = in_memory(left.min(rest.len() as u64));
-            let out = if at_end { &mut beyond } else { &mut rest[..len] };
+            let out = if at_end { &mut beyond } else { rest.split_at_mut(len).0 };
             let given = self.step(out).map_err(|error| self.explained(error))?;
             if at_end && given > 0 {
                 let expected = self.produced;
                 return Err(self.explained(ZstdFault::Long { expected }.into()));
             }
-            filled += given;
-            self.produced += given as u64;
+            filled = filled.strict_add(given);
+            self.produced = self.produced.strict_add(given as u64);
             if self.expected.is_none() && self.produced > self.limit {
                 let (limit, found) = (self.limit, self.produced);
                 return Err(Error::Limit(LimitExceeded::Decoded { limit, found }));
@@ -190,7 +190,7 @@ impl<'a> BlobReader<'a> {
         let (taken, given) = match &mut self.decoder {
             Decoder::Raw => {
                 let len = input.len().min(out.len());
-                out[..len].copy_from_slice(&input[..len]);
+                out.split_at_mut(len).0.copy_from_slice(input.split_at(len).0);
                 (len, len)
             }
             #[cfg(feature = "zstd")]
@@ -198,7 +198,7 @@ impl<'a> BlobReader<'a> {
             #[cfg(feature = "zstd")]
             Decoder::Zstd(decoder) => decoder.run(input, out)?,
         };
-        self.taken += taken;
+        self.taken = self.taken.strict_add(taken);
         if given == 0 && input.is_empty() {
             self.finish()?;
         }

@@ -324,7 +324,7 @@ pub fn read_exact_at(file: &std::fs::File, mut offset: u64, mut buf: &mut [u8]) 
         match file.seek_read(buf, offset) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
-                offset = offset.saturating_add(read as u64);
+                offset = offset.strict_add(read as u64);
                 buf = buf.get_mut(read..).unwrap_or_default();
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -397,7 +397,7 @@ fn is_cached(file: &std::fs::File, span: Span) -> bool {
     if span.is_empty() {
         return true;
     }
-    let last = span.end() - 1;
+    let last = span.end().strict_sub(1);
     let mut byte = [0];
     let bytes = &mut [io::IoSliceMut::new(&mut byte)];
     preadv2(file, bytes, last, ReadWriteFlags::NOWAIT).is_ok()

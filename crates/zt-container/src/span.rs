@@ -64,7 +64,7 @@ impl Span {
     /// The absolute offset one past the last byte.
     pub const fn end(self) -> u64 {
         // The invariant of the type: this does not overflow.
-        self.offset + self.byte_len
+        self.offset.strict_add(self.byte_len)
     }
 
     /// Whether the span has no bytes.

@@ -82,11 +82,11 @@ impl<W: Write> ContainerWriter<W> {
         let hasher = digest.map(Hasher::new).transpose()?;
         let start = self.offset.checked_next_multiple_of(alignment);
         let start = start.ok_or(TOO_LONG)?;
-        let mut padding = start - self.offset;
+        let mut padding = start.strict_sub(self.offset);
         while padding > 0 {
             let len = padding.min(ZEROS.len() as u64);
-            self.emit(&ZEROS[..in_memory(len)])?;
-            padding -= len;
+            self.emit(ZEROS.split_at(in_memory(len)).0)?;
+            padding = padding.strict_sub(len);
         }
         self.state = State::InBlob { start, hasher };
         Ok(())

@@ -22,6 +22,7 @@
 //!
 //! Absent: formats and kinds of files, threads that compute.
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod address;
 mod async_file;

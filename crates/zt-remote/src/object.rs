@@ -1,5 +1,4 @@
 //! One version of an object of a store.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::ops::Range;
 

@@ -5,7 +5,6 @@
 //! ~/.aws/config        [profile NAME]   the same, region, endpoint_url, services
 //!                      [services NAME]  s3 = (indented) endpoint_url
 //! ```
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::HashMap;
 use std::path::PathBuf;

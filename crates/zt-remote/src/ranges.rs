@@ -8,7 +8,6 @@
 //! Parts never overlap. A reader that needs the bytes of a part waits for it; if there is no part, it makes
 //! one. Parts whose bytes were all read stay for the next reader until the memory is needed: small ones, and
 //! the last of the others. Some readers look at the first bytes of a tensor before they read all of it.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;

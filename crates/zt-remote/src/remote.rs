@@ -1,5 +1,4 @@
 //! A remote file as a source of bytes.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::ops::Range;

@@ -1,5 +1,4 @@
 //! A remote file that is written from front to back.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -39,7 +39,7 @@ impl Descriptor {
     pub(super) const fn content_size(self, field: u64) -> Option<u64> {
         match self.content_size_len {
             0 => None,
-            2 => Some(field + 256),
+            2 => Some(field.strict_add(256)),
             _ => Some(field),
         }
     }

@@ -1,5 +1,4 @@
 //! Locating a blob's frames: by the seek table behind them, or by their headers if there is none.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use super::walk::walk;
 use crate::blob::{Blob, Encoding};

@@ -58,7 +58,7 @@ impl FrameDecoder {
         let largest = log.strict_sub(*WINDOW_LOG.start()) << 3;
         Ok(FrameDecoder {
             context,
-            largest: u8::try_from(largest).unwrap_or(u8::MAX),
+            largest: u8::try_from(largest).unwrap_or(u8::MAX), // At most 168.
             head: [0; HEAD_MAX],
             held: 0,
             content_size: None,
@@ -74,17 +74,16 @@ impl FrameDecoder {
         }
         let mut taken = 0;
         while self.held < self.head_len() {
-            let Some(byte) = input.get(taken) else {
+            let (Some(byte), Some(place)) = (input.get(taken), self.head.get_mut(self.held)) else {
                 return Ok((taken, 0));
             };
-            self.head[self.held] = *byte;
-            self.held += 1;
-            taken += 1;
+            *place = *byte;
+            (self.held, taken) = (self.held.strict_add(1), taken.strict_add(1));
             self.at_boundary = false;
         }
         // zstd keeps a header until it is complete, and gives nothing for it.
         let (head, held) = (self.narrowed(), std::mem::take(&mut self.held));
-        let (_, given) = self.feed(&head[..held], out)?;
+        let (_, given) = self.feed(head.split_at(held).0, out)?;
         Ok((taken, given))
     }
 
@@ -114,9 +113,10 @@ impl FrameDecoder {
 
     fn head_len(&self) -> usize {
         let fields = self.descriptor().map_or(0, |descriptor| {
-            descriptor.window_len + descriptor.dictionary_len + descriptor.content_size_len
+            let fields = descriptor.window_len.strict_add(descriptor.dictionary_len);
+            fields.strict_add(descriptor.content_size_len)
         });
-        HEAD_MIN + usize::from(fields)
+        HEAD_MIN.strict_add(fields.into())
     }
 
     /// Begins a new frame. Returns its header with a window no larger than the content, unless zstd refuses
@@ -125,10 +125,11 @@ impl FrameDecoder {
         let mut head = self.head;
         (self.content_size, self.given) = (None, 0);
         if let Some(descriptor) = self.descriptor() {
-            let fields = self.held - usize::from(descriptor.content_size_len);
-            self.content_size = descriptor.content_size(number(&head[fields..self.held]));
+            let size_at = self.held.strict_sub(descriptor.content_size_len.into());
+            let (_, size) = self.head.split_at(self.held).0.split_at(size_at);
+            self.content_size = descriptor.content_size(number(size));
             let window = &mut head[HEAD_MIN];
-            let log = WINDOW_LOG.start() + u32::from(*window >> 3);
+            let log = WINDOW_LOG.start().strict_add(u32::from(*window >> 3));
             if descriptor.window_len > 0 && WINDOW_LOG.contains(&log) {
                 *window = self.largest.min(*window);
             }
@@ -161,7 +162,7 @@ mod tests {
         let decoded = stored.chunks(piece).try_for_each(|mut rest| {
             while !rest.is_empty() {
                 let (taken, given) = decoder.run(rest, &mut out[filled..])?;
-                (rest, filled) = (&rest[taken..], filled + given);
+                (rest, filled) = (&rest[taken..], filled.strict_add(given));
             }
             Ok::<_, crate::error::Error>(())
         });

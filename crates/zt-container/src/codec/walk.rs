@@ -1,5 +1,4 @@
 //! Locating frames by the headers of their blocks, without decoding: RFC 8878 §3.1.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 
