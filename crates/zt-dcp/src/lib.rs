@@ -29,6 +29,8 @@ mod tensor;
 mod violation;
 
 pub use kind::{DCP, Dcp};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

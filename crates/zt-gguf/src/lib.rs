@@ -33,6 +33,8 @@ mod violation;
 mod write;
 
 pub use read::{GGUF, Gguf};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -31,6 +31,8 @@ pub use kind::{SAFETENSORS, SafeTensors};
 pub use tensor_view::TensorView;
 pub use violation::SafetensorsViolation;
 pub use write::{TensorInfo, layout};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -22,6 +22,8 @@ mod read;
 mod violation;
 
 pub use read::{SLM1, Slm1};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

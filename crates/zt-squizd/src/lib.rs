@@ -34,6 +34,8 @@ mod violation;
 mod write;
 
 pub use read::{SQUIZD, Squizd};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -45,6 +45,8 @@ mod shards;
 mod violation;
 
 pub use read::{ZT2, ZTensor2};
+pub use zt;
+pub use zt_foreign::{FileKind, Input, InputOptions};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
