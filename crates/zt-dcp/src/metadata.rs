@@ -74,8 +74,8 @@ impl Tensor {
         let mut shape = self.shape.clone();
         if let Meaning::Packed(_) = self.element.meaning {
             match shape.last_mut() {
-                // A tensor of so many bytes is in no file, and its chunks were found.
-                Some(last) => *last = last.saturating_mul(2),
+                // A size in a pickle is below 2^63.
+                Some(last) => *last = last.strict_mul(2),
                 None => shape.push(2),
             }
         }

@@ -162,7 +162,7 @@ fn joined(parts: &mut [SetPart], stem: &str) -> (Attributes, Vec<Warning>) {
 /// Whether this file is one of a set that is not opened.
 pub(super) fn warning(part: &SetPart) -> Option<Warning> {
     let count = part.count()?;
-    let number = part.number(SPLIT_NO).map(|no| no.saturating_add(1));
+    let number = part.number(SPLIT_NO).and_then(|no| no.checked_add(1));
     let named = number.map(|number| format!("; its name must end with {}", ending(number, count)));
     let message = format!(
         "this is one of {count} files of a set; the others are not read{}",

@@ -187,7 +187,7 @@ impl ListBuilder {
             return Ok(());
         }
         // A head has at most nine bytes.
-        reserve(&mut self.encoder.out, payload.saturating_add(9))?;
+        reserve(&mut self.encoder.out, payload.strict_add(9))?;
         // The encoder refuses only values with parts.
         let _ = self.encoder.value(&value, 0, MAX_NESTING);
         self.len = self.len.strict_add(1);

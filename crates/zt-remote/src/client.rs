@@ -253,18 +253,19 @@ impl Body for Watched {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         if let Poll::Ready(Some(Ok(frame))) = &polled {
             let len = frame.data_ref().map_or(0, Bytes::len) as u64;
-            self.came = self.came.saturating_add(len);
+            self.came = self.came.strict_add(len);
         }
         if polled.is_ready() || self.end.as_mut().poll(context).is_pending() {
             return polled;
         }
-        let least = u128::from(LEAST_RATE).saturating_mul(self.timeout.as_millis()) / 1000;
+        let least = u128::from(LEAST_RATE).strict_mul(self.timeout.as_millis()) / 1000;
         if u128::from(self.came) < least {
             let slow = Failure::Slow { least: LEAST_RATE };
             return Poll::Ready(Some(Err(HttpError::new(HttpErrorKind::Timeout, slow))));
         }
-        let next = Instant::now() + self.timeout;
-        self.end.as_mut().reset(next);
+        if let Some(next) = Instant::now().checked_add(self.timeout) {
+            self.end.as_mut().reset(next);
+        }
         self.came = 0;
         context.waker().wake_by_ref();
         Poll::Pending
@@ -325,6 +326,7 @@ fn is_permanent(error: &HttpError) -> bool {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
     use std::task::ready;
 

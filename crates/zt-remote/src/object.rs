@@ -49,21 +49,21 @@ impl Object {
         let options = GetOptions::new().with_range(Some(range));
         meter.begin();
         total.begin();
-        let found = match address.store.get_opts(&address.path, options).await {
-            Ok(found) => found,
+        let answer = match address.store.get_opts(&address.path, options).await {
+            Ok(answer) => answer,
             Err(error) => {
                 return Self::open_unranged(address, [meter, total], end, len, &error).await;
             }
         };
-        let (meta, range) = (found.meta.clone(), found.range.clone());
-        let found_len = range.end.saturating_sub(range.start);
-        if found_len > len {
-            let (expected, found) = (len, found_len);
+        let (meta, range) = (answer.meta.clone(), answer.range.clone());
+        let found = range.end.checked_sub(range.start).filter(|_| range.end <= meta.size);
+        if found.is_none_or(|found| found > len) {
+            let (expected, found) = (len, found.unwrap_or(0));
             return Err(Fault::Length { expected, found }.into());
         }
         let object = Object { address, meta, meter, total };
         let memory = BytesMut::new();
-        let bytes = object.receive(found, range.clone(), memory).await?;
+        let bytes = object.receive(answer, range.clone(), memory).await?;
         Ok((object, range.start, bytes))
     }
 
@@ -97,7 +97,7 @@ impl Object {
         }
         let range = match end {
             End::First => return Err(of_store(error)),
-            End::Last => byte_len.saturating_sub(len)..byte_len,
+            End::Last => byte_len.strict_sub(len.min(byte_len))..byte_len,
         };
         let bytes = object.fetch(range.clone(), BytesMut::new()).await?;
         Ok((object, range.start, bytes))
@@ -131,7 +131,7 @@ impl Object {
         let address = &self.address;
         let found = address.store.get_opts(&address.path, options).await;
         let found = found.map_err(|error| of_store(&error))?;
-        let byte_len = range.end.saturating_sub(range.start);
+        let byte_len = range.end.strict_sub(range.start);
         memory.reserve(usize::try_from(byte_len).unwrap_or_default());
         self.receive(found, range, memory).await
     }
@@ -151,7 +151,7 @@ impl Object {
         if !is_same || ours.size != theirs.size {
             return Err(Fault::Changed.into());
         }
-        let expected = range.end.saturating_sub(range.start);
+        let expected = range.end.strict_sub(range.start);
         let of_range = |found: u64| {
             if found == expected {
                 Ok(())
@@ -159,15 +159,14 @@ impl Object {
                 Err(Error::from(Fault::Length { expected, found }))
             }
         };
-        if found.range.start != range.start {
-            return Err(Fault::Length { expected, found: 0 }.into());
-        }
-        of_range(found.range.end.saturating_sub(found.range.start))?;
+        let found_len = found.range.end.checked_sub(range.start);
+        let found_len = found_len.filter(|_| found.range.start == range.start);
+        of_range(found_len.unwrap_or(0))?; // Another range has none of these bytes.
         // Other transfers run between two of these.
         yield_now().await;
         let mut body = found.into_stream();
         while let Some(chunk) = body.try_next().await.map_err(|error| of_store(&error))? {
-            let received = (memory.len() as u64).saturating_add(chunk.len() as u64);
+            let received = (memory.len() as u64).strict_add(chunk.len() as u64);
             if received > expected {
                 of_range(received)?;
             }

@@ -112,7 +112,7 @@ impl Ranges {
         let (Some(end), 1..) = (offset.checked_add(len), len) else {
             return;
         };
-        self.held = self.held.saturating_add(len);
+        self.held = self.held.strict_add(len);
         let part = FetchedPart {
             end,
             state: State::Here(bytes),
@@ -131,7 +131,7 @@ impl Ranges {
                 continue;
             }
             let next = self.parts.range(at..).next().map(|(start, _)| *start);
-            let until = next.unwrap_or(u64::MAX).min(range.end);
+            let until = next.map_or(range.end, |next| next.min(range.end));
             let end = at.saturating_add(part_len).min(until);
             let part = FetchedPart {
                 end,
@@ -165,8 +165,7 @@ impl Ranges {
     pub(crate) fn continued(&mut self, mut range: Range<u64>, until: u64) -> Range<u64> {
         let last = &self.unannounced;
         if range.start == last.end {
-            let twice = last.end.saturating_sub(last.start).saturating_mul(2);
-            let twice = twice.min(LONGEST);
+            let twice = last.end.strict_sub(last.start).min(LONGEST / 2).strict_mul(2);
             let end = range.start.saturating_add(twice).min(until);
             range.end = range.end.max(end);
         }
@@ -184,14 +183,14 @@ impl Ranges {
                 self.wanted.pop_front();
                 continue;
             };
-            let len = part.end.saturating_sub(start);
-            let is_full =
-                self.coming.saturating_add(weight(len)) > most.saturating_mul(SMALL_AT_ONCE);
-            if is_full || self.held.saturating_add(len) > memory && self.coming > 0 {
+            let len = part.end.strict_sub(start);
+            // A limit may be the largest number.
+            let is_full = self.coming.strict_add(weight(len)) > most.saturating_mul(SMALL_AT_ONCE);
+            if is_full || self.held.strict_add(len) > memory && self.coming > 0 {
                 return None;
             }
             self.make_room(len, memory, u64::MAX);
-            if self.held.saturating_add(len) > memory && self.held > 0 {
+            if self.held.strict_add(len) > memory && self.held > 0 {
                 return None;
             }
             return self.ask(start);
@@ -204,7 +203,7 @@ impl Ranges {
         if !matches!(part.state, State::Wanted) {
             return None;
         }
-        let len = part.end.saturating_sub(start);
+        let len = part.end.strict_sub(start);
         // Readers in several places may together hold twice as much.
         self.make_room(len, memory, memory.saturating_mul(2));
         self.ask(start)
@@ -214,21 +213,21 @@ impl Ranges {
         let part = self.parts.get_mut(&start)?;
         part.state = State::Coming;
         let range = start..part.end;
-        let len = range.end.saturating_sub(start);
-        self.coming = self.coming.saturating_add(weight(len));
-        self.held = self.held.saturating_add(len);
+        let len = range.end.strict_sub(start);
+        self.coming = self.coming.strict_add(weight(len));
+        self.held = self.held.strict_add(len);
         Some(range)
     }
 
     /// Drops parts, the least recently used first, until `len` more bytes fit into `memory`. Parts that were
     /// not read yet are dropped only if the bytes would otherwise exceed `most`.
     fn make_room(&mut self, len: u64, memory: u64, most: u64) {
-        while self.held.saturating_add(len) > memory {
+        while self.held.strict_add(len) > memory {
             let parts = self.parts.iter();
             let here = parts.filter(|(_, part)| matches!(part.state, State::Here(_)));
             let oldest = here.min_by_key(|(start, part)| (!part.is_read(**start), part.used));
             let Some((&start, part)) = oldest else { return };
-            if !part.is_read(start) && self.held.saturating_add(len) <= most {
+            if !part.is_read(start) && self.held.strict_add(len) <= most {
                 return;
             }
             self.remove(start);
@@ -240,12 +239,12 @@ impl Ranges {
         let Some(part) = self.parts.get_mut(&start) else {
             return;
         };
-        let len = part.end.saturating_sub(start);
-        self.coming = self.coming.saturating_sub(weight(len));
+        let len = part.end.strict_sub(start);
+        self.coming = self.coming.strict_sub(weight(len));
         match outcome {
             Ok(bytes) => part.state = State::Here(bytes),
             Err(error) => {
-                self.held = self.held.saturating_sub(len);
+                self.held = self.held.strict_sub(len);
                 part.state = State::Failed(error);
             }
         }
@@ -253,7 +252,7 @@ impl Ranges {
 
     /// Takes at most `len` bytes at `offset`, which count as read.
     pub(crate) fn take(&mut self, offset: u64, len: u64) -> Found {
-        self.uses = self.uses.saturating_add(1);
+        self.uses = self.uses.strict_add(1);
         let uses = self.uses;
         let Some(start) = self.part_at(offset).map(|(start, _)| start) else {
             let next = self.parts.range(offset..).next();
@@ -272,15 +271,15 @@ impl Ranges {
                 Found::Failed(error)
             }
             State::Here(bytes) => {
-                let from = offset.saturating_sub(start);
-                let to = from.saturating_add(len).min(bytes.len() as u64);
+                let from = offset.strict_sub(start);
+                let to = from.strict_add(len).min(bytes.len() as u64);
                 let taken = match (usize::try_from(from), usize::try_from(to)) {
                     (Ok(from), Ok(to)) if from <= to => bytes.slice(from..to),
                     _ => Bytes::new(),
                 };
                 let was_read = part.is_read(start);
-                part.read.add(offset..offset.saturating_add(taken.len() as u64));
-                let len = part.end.saturating_sub(start);
+                part.read.add(offset..offset.strict_add(taken.len() as u64));
+                let len = part.end.strict_sub(start);
                 if part.is_read(start) && !was_read && len >= SMALL {
                     self.retire(start, len);
                 }
@@ -293,7 +292,7 @@ impl Ranges {
     /// `usual`. For a short part, the memory of another is freed, so that both together are not more.
     pub(crate) fn memory(&mut self, len: u64, usual: u64) -> BytesMut {
         let mut memory = self.spare.pop().unwrap_or_default();
-        if len > usual || len < usual.saturating_sub(usual / 8) {
+        if len > usual || len < usual.strict_sub(usual / 8) {
             return BytesMut::new();
         }
         memory.reserve(usize::try_from(usual).unwrap_or_default());
@@ -303,7 +302,7 @@ impl Ranges {
     /// Drops parts that were read before the one at `start`, which was read now.
     fn retire(&mut self, start: u64, len: u64) {
         self.read.push_back(start);
-        self.read_len = self.read_len.saturating_add(len);
+        self.read_len = self.read_len.strict_add(len);
         while self.read_len > KEPT
             && let Some(oldest) = self.read.front()
         {
@@ -317,13 +316,13 @@ impl Ranges {
         let Some(part) = self.parts.remove(&start) else {
             return;
         };
-        let len = part.end.saturating_sub(start);
-        self.held = self.held.saturating_sub(len);
+        let len = part.end.strict_sub(start);
+        self.held = self.held.strict_sub(len);
         if let Some(at) = self.read.iter().position(|read| *read == start) {
             self.read.remove(at);
-            self.read_len = self.read_len.saturating_sub(len);
+            self.read_len = self.read_len.strict_sub(len);
         }
-        if self.held.saturating_sub(self.read_len) < KEPT {
+        if self.held.strict_sub(self.read_len) < KEPT {
             self.spare.clear();
         } else if let State::Here(bytes) = part.state
             && let Ok(mut memory) = bytes.try_into_mut()

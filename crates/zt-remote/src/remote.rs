@@ -146,12 +146,12 @@ impl Remote {
         let objects = shared.objects.write();
         let mut objects = objects.unwrap_or_else(PoisonError::into_inner);
         let base = (objects.len() as u64).checked_mul(STRIDE);
-        let base = base.filter(|_| object.byte_len() <= STRIDE);
+        let base = base.filter(|_| object.byte_len() < STRIDE);
         let base = base.ok_or_else(|| Error::from(Fault::TooLong))?;
         objects.push(Arc::clone(&object));
         drop(objects);
-        let end = offset.saturating_add(bytes.len() as u64);
-        shared.ranges().keep(base.saturating_add(offset), bytes);
+        let end = offset.strict_add(bytes.len() as u64);
+        shared.ranges().keep(base.strict_add(offset), bytes);
         Ok(Remote { object, base, first: offset..end, shared: Arc::clone(shared) })
     }
 
@@ -167,7 +167,7 @@ impl Remote {
 
     /// The offset in the plan of an offset in the object.
     fn within(&self, offset: u64) -> u64 {
-        self.base.saturating_add(offset)
+        self.base.strict_add(offset)
     }
 }
 
@@ -177,7 +177,7 @@ impl Shared {
         let position = offset.checked_div(STRIDE)?;
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         let object = objects.get(usize::try_from(position).ok()?)?;
-        Some((Arc::clone(object), position.saturating_mul(STRIDE)))
+        Some((Arc::clone(object), position.strict_mul(STRIDE)))
     }
 
     fn ranges(&self) -> MutexGuard<'_, Ranges> {
@@ -196,8 +196,8 @@ impl Shared {
         let shared = Arc::clone(self);
         let start = range.start;
         let (object, base) = self.object_at(start).ok_or(io::ErrorKind::NotFound)?;
-        let range = start.saturating_sub(base)..range.end.saturating_sub(base);
-        let len = range.end.saturating_sub(range.start);
+        let range = start.strict_sub(base)..range.end.strict_sub(base);
+        let len = range.end.strict_sub(range.start);
         let memory = ranges.memory(len, self.options.part);
         let spawned = runtime::spawn(async move {
             let outcome = object.fetch(range, memory).await;
@@ -217,7 +217,7 @@ impl Shared {
     /// Fills `buf` from `offset` on, which lies within an object that ends at `limit`. A request is for at
     /// most `part` bytes.
     fn read(self: &Arc<Self>, offset: u64, limit: u64, part: u64, buf: &mut [u8]) -> Result<()> {
-        let end = offset.saturating_add(buf.len() as u64);
+        let end = offset.strict_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
         let mut ranges = self.ranges();
         while !rest.is_empty() {
@@ -225,7 +225,7 @@ impl Shared {
                 Found::Bytes(bytes) => {
                     let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes.len());
                     rest = later;
-                    at = at.saturating_add(bytes.len() as u64);
+                    at = at.strict_add(bytes.len() as u64);
                     self.fetch_ahead(&mut ranges)?;
                     drop(ranges);
                     now.copy_from_slice(&bytes);
@@ -259,11 +259,11 @@ impl Shared {
 /// A small range, rounded up to the end of its block but not beyond `until`, so that the next small read
 /// needs no request. A large range is returned unchanged.
 fn rounded(wanted: Range<u64>, until: u64) -> Range<u64> {
-    if wanted.end.saturating_sub(wanted.start) >= SMALL.min(BLOCK) {
+    if wanted.end.strict_sub(wanted.start) >= SMALL.min(BLOCK) {
         return wanted;
     }
-    let end = wanted.end.div_ceil(BLOCK).saturating_mul(BLOCK);
-    wanted.start..end.min(until)
+    let end = wanted.end.checked_next_multiple_of(BLOCK);
+    wanted.start..end.map_or(until, |end| end.min(until))
 }
 
 /// An object that is being opened.
@@ -319,8 +319,8 @@ impl Source for Remote {
         let (mut joined, mut gaps) = (None::<Range<u64>>, Vec::new());
         let (part, limit) = (self.shared.options.part, self.within(self.byte_len()));
         for span in spans {
-            let end = span.end().min(self.byte_len());
-            let span = self.within(span.offset())..self.within(end);
+            let within = |offset: u64| self.within(offset.min(self.byte_len()));
+            let span = within(span.offset())..within(span.end());
             let joins = |whole: &Range<u64>| {
                 let gap = span.start.checked_sub(whole.end);
                 span.start >= whole.start && gap.is_none_or(|gap| gap <= GAP)

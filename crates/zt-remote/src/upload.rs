@@ -9,6 +9,7 @@ use object_store::{
     GetOptions, GetRange, MultipartUpload, ObjectStoreExt, PutMode, PutOptions, UploadPart,
 };
 use tokio::task::AbortHandle;
+use zt::container::memory::in_memory;
 use zt::{Error, Result};
 
 use crate::address::Address;
@@ -99,8 +100,8 @@ impl Flight {
 
     fn land(&self, bytes: u64, outcome: Result<()>) {
         let mut state = self.state();
-        state.parts = state.parts.saturating_sub(1);
-        state.bytes = state.bytes.saturating_sub(bytes);
+        state.parts = state.parts.strict_sub(1);
+        state.bytes = state.bytes.strict_sub(bytes);
         if let Err(error) = outcome {
             state.failure.get_or_insert(error);
         }
@@ -281,8 +282,8 @@ impl Upload {
     /// more.
     fn part_len(&self) -> u64 {
         let shortest = self.options.part.max(SHORTEST_PART);
-        let step = self.parts.checked_div(STEP).unwrap_or_default();
-        shortest.saturating_mul(step.saturating_add(1))
+        // Saturating: an option may be the largest number.
+        shortest.saturating_mul((self.parts / STEP).strict_add(1))
     }
 
     /// Sends the buffer as a part, once there is room for one.
@@ -290,7 +291,7 @@ impl Upload {
         let (memory, most) = (self.options.memory, self.options.in_flight);
         let len = self.buffer.len() as u64;
         let is_full = |state: &State| {
-            let is_over = state.bytes.saturating_add(len) > memory || state.parts >= most;
+            let is_over = state.bytes.strict_add(len) > memory || state.parts >= most;
             state.parts > 0 && state.failure.is_none() && is_over
         };
         let is_due = || self.is_interrupted();
@@ -301,8 +302,8 @@ impl Upload {
         if is_full(&state) {
             return Err(Fault::Interrupted.into());
         }
-        state.parts = state.parts.saturating_add(1);
-        state.bytes = state.bytes.saturating_add(len);
+        state.parts = state.parts.strict_add(1);
+        state.bytes = state.bytes.strict_add(len);
         drop(state);
         let sent = self.begin_part();
         let flight = Arc::clone(&self.flight);
@@ -336,8 +337,8 @@ impl Upload {
         };
         let next = Vec::with_capacity(self.buffer.len());
         let bytes = Bytes::from(std::mem::replace(&mut self.buffer, next));
-        self.parts = self.parts.saturating_add(1);
-        self.sent = self.sent.saturating_add(bytes.len() as u64);
+        self.parts = self.parts.strict_add(1);
+        self.sent = self.sent.strict_add(bytes.len() as u64);
         self.options.meter.begin();
         self.options.meter.send(bytes.len() as u64);
         Ok(multipart.put_part(bytes.into()))
@@ -357,13 +358,13 @@ pub(crate) fn is_there(address: &Address, options: &RemoteOptions) -> Result<boo
 
 impl Write for Upload {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.part_len().saturating_sub(self.buffer.len() as u64);
+        let room = self.part_len().strict_sub(self.buffer.len() as u64);
         if room == 0 {
             self.send_part().map_err(|error| io::Error::from(self.named(error)))?;
             return self.write(bytes);
         }
-        let len = usize::try_from(room).unwrap_or(usize::MAX).min(bytes.len());
-        self.buffer.extend_from_slice(bytes.get(..len).unwrap_or_default());
+        let len = in_memory(room.min(bytes.len() as u64));
+        self.buffer.extend_from_slice(bytes.split_at(len).0);
         Ok(len)
     }
 

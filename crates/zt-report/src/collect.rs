@@ -83,7 +83,7 @@ impl<'p> ReportOptions<'p> {
         let byte_len = |side: u64| {
             let blocks =
                 matrices.iter().map(|(rows, columns)| side.min(*rows) * side.min(*columns));
-            blocks.sum::<u64>().saturating_mul(4) / 3
+            blocks.sum::<u64>() * 4 / 3
         };
         let mut sides = SIDES.into_iter();
         let side = sides.find(|side| byte_len((*side).into()) <= most);
@@ -154,6 +154,7 @@ fn file_summary(file: &File, path: &str, options: &ReportOptions<'_>) -> Result<
         delta: delta::summary(file),
         ..FileSummary::default()
     };
+    // Figures to show. A file may declare more than the largest number.
     for tensor in file.tensors().flatten() {
         let count = tensor.element_count().unwrap_or(u64::MAX);
         of_file.parameters = of_file.parameters.saturating_add(count);
@@ -249,6 +250,7 @@ fn described(entry: &Entry<'_>) -> Object {
         ..Object::default()
     };
     let mut largest = 0;
+    // Saturating, as the figures of the file.
     for (_, component) in tensor.components() {
         let (decoded, stored) = lengths(component);
         object.decoded = object.decoded.saturating_add(decoded);

@@ -51,8 +51,8 @@ impl Report {
 
     /// The data of a page, as [`Report::to_html`] says, if that is possible.
     fn to_json(&self, details: usize) -> String {
-        let all = PER_OBJECT.saturating_mul(self.objects.len());
-        let limit = details.saturating_add(all);
+        // Without a limit, `details` is the largest number.
+        let limit = details.saturating_add(PER_OBJECT * self.objects.len());
         let mut objects = self.columns(usize::MAX);
         let mut data = Data {
             version: 1,
@@ -67,10 +67,10 @@ impl Report {
             pictures: Vec::new(),
         };
         let head = json(&data).len();
-        if head.saturating_add(objects.len()) > limit {
+        if head + objects.len() > limit {
             objects = self.columns(NAME);
         }
-        let rest = limit.saturating_sub(head).saturating_sub(objects.len());
+        let rest = limit.saturating_sub(head + objects.len());
         let mut rest = rest.min(details);
         let mut largest: Vec<(usize, &Object)> = self.objects.iter().enumerate().collect();
         largest.sort_by_key(|(_, object)| std::cmp::Reverse(object.decoded));

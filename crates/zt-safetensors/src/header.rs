@@ -82,7 +82,7 @@ impl Header {
         let header = Span::new(LEN, declared);
         let data = header.and_then(|header| Span::between(header.end(), byte_len));
         let (Some(header), Some(data)) = (header, data) else {
-            let available = byte_len.saturating_sub(LEN);
+            let available = byte_len.strict_sub(LEN);
             return Err(at(SafetensorsViolation::HeaderPastEnd { declared, available }, 0));
         };
         let (json, tolerated) = parse(&bytes_of(source, header)?)?;

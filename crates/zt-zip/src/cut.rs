@@ -51,7 +51,7 @@ pub(super) fn members(source: &dyn Source, limits: &Limits) -> Result<Vec<Member
             return Err(ZipViolation::NameTooLong { found, limit }.into());
         }
         // The directory would have so much about each member, too.
-        taken = taken.saturating_add(fixed.byte_len()).saturating_add(rest);
+        taken = taken.strict_add(fixed.byte_len()).strict_add(rest);
         if taken > limits.manifest_len {
             let (found, limit) = (taken, limits.manifest_len);
             return Err(ZipViolation::DirectoryTooLong { found, limit }.into());

@@ -226,14 +226,15 @@ impl Source for Inflated {
     fn will_read_all(&self, spans: &[Span]) {
         let first = spans.iter().map(|span| span.offset()).min().unwrap_or(0);
         let last = spans.iter().map(|span| span.end()).max().unwrap_or(0);
-        let stored_len = u128::from(self.stored.byte_len());
-        let end = stored_len.saturating_mul(last.into()).div_ceil(self.byte_len.max(1).into());
-        let end = u64::try_from(end.min(stored_len)).unwrap_or(u64::MAX);
+        let stored_len = self.stored.byte_len();
+        let end = u128::from(stored_len).strict_mul(last.into());
+        let end = u64::try_from(end.div_ceil(self.byte_len.max(1).into()));
+        let end = end.map_or(stored_len, |end| end.min(stored_len));
         let decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let start = decoder.input_before(first);
         drop(decoder);
         if let Some(len) = end.checked_sub(start).filter(|len| *len > 0) {
-            let offset = self.stored.offset().saturating_add(start);
+            let offset = self.stored.offset().strict_add(start);
             self.archive.will_read_all(&[Span::exact(offset, len)]);
         }
     }

@@ -119,7 +119,7 @@ impl Seekable {
         }
         let bytes = held.bytes.get(skip..).and_then(|bytes| bytes.get(..len));
         out.copy_from_slice(bytes.ok_or_else(ended)?);
-        held.left = held.left.saturating_sub(len);
+        held.left = held.left.saturating_sub(len); // Some bytes are read twice.
         if held.left == 0 {
             self.kept.release(self.key(frame));
         }

@@ -136,7 +136,7 @@ fn add_corners(slice: &Slice, cut: &[usize], up: i64, jumps: &mut Vec<(Corner, i
         };
         let mut further = corners.clone();
         for ((corner, _), (end_corner, jump)) in corners.iter_mut().zip(&mut further) {
-            *jump = jump.saturating_neg();
+            *jump = jump.strict_neg();
             for (corner, index) in [(corner, offset), (end_corner, end)] {
                 if let Some(place) = corner.get_mut(at) {
                     *place = index;

@@ -34,6 +34,6 @@ impl Source for Section {
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         end_of_read(self.span.byte_len(), offset, out)?;
-        self.file.read_at(self.span.offset().saturating_add(offset), out)
+        self.file.read_at(self.span.offset().strict_add(offset), out)
     }
 }

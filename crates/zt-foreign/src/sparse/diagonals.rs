@@ -63,8 +63,7 @@ impl Diagonals {
         let (mut runs, mut count) = (Vec::new(), 0u64);
         for (diagonal, offset) in (0u64..).zip(read) {
             // In the first row, or in the first column.
-            let column = u64::try_from(offset).unwrap_or(0);
-            let row = if offset < 0 { offset.unsigned_abs() } else { 0 };
+            let (column, row) = (offset.max(0).unsigned_abs(), offset.min(0).unsigned_abs());
             let (below, beside) = (rows.checked_sub(row), columns.min(pitch).checked_sub(column));
             let Some(len) = below.zip(beside).map(|(below, beside)| below.min(beside)) else {
                 continue;

@@ -30,7 +30,7 @@ pub fn parse<'t, S: DeserializeSeed<'t>>(text: &'t str, seed: S) -> Result<S::Va
     })
 }
 
-/// The offset in `text` at which the parser stopped. Its columns count bytes from 1.
+/// The offset in `text` at which the parser stopped. Its lines and columns count from 1, or are 0 if it does not know.
 fn position(text: &str, error: &serde_json::Error) -> usize {
     let lines = text.split_inclusive('\n').map(str::len);
     let before: usize = lines.take(error.line().saturating_sub(1)).sum();

@@ -66,7 +66,7 @@ impl Unique {
         }
         keys.push(narrow(at));
         if keys.len().strict_sub(self.base) >= self.next_check {
-            self.next_check = self.next_check.saturating_mul(2);
+            self.next_check = self.next_check.strict_mul(2);
             self.check(keys, bytes)?;
         }
         Ok(())
