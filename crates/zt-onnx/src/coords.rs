@@ -2,17 +2,11 @@
 //!
 //! In ONNX every value has one index into the flat tensor, or one per dimension. `sparse_coo` has all
 //! indices of the first dimension, then all of the second, and so on.
-#![expect(
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "reads are within this source, whose length `new` checks, and pieces are short"
-)]
 
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::end_of_read;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::{Error, Source};
 
 use crate::fault::OnnxFault;
@@ -55,10 +49,11 @@ impl Unravelled {
     }
 
     /// The coordinates in one dimension of `count` values from `first` on.
-    fn coordinates(&self, axis: usize, first: u64, count: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; (count * WIDTH) as usize];
-        self.flat.read_at(self.offset + first * WIDTH, &mut bytes)?;
-        let (size, stride) = self.dimensions[axis];
+    fn coordinates(&self, axis: u64, first: u64, count: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; in_memory(count.strict_mul(WIDTH))];
+        self.flat.read_at(self.offset.strict_add(first.strict_mul(WIDTH)), &mut bytes)?;
+        let dimension = self.dimensions.get(in_memory(axis)).copied();
+        let (size, stride) = dimension.ok_or(io::ErrorKind::UnexpectedEof)?;
         // An index outside the tensor leaves the outermost dimension.
         let limit = if axis == 0 { size } else { u64::MAX };
         let (indices, _) = bytes.as_chunks_mut::<8>();
@@ -79,30 +74,30 @@ impl Unravelled {
 
 impl Source for Unravelled {
     fn byte_len(&self) -> u64 {
-        self.count * self.dimensions.len() as u64 * WIDTH
+        self.count.strict_mul(self.dimensions.len() as u64).strict_mul(WIDTH)
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         end_of_read(self.byte_len(), offset, buf)?;
-        let (mut number, mut skip) = (offset / WIDTH, (offset % WIDTH) as usize);
+        let (mut number, mut skip) = (offset / WIDTH, in_memory(offset % WIDTH));
         let mut out = buf;
         while !out.is_empty() {
-            let (axis, first) = (number / self.count, number % self.count);
-            let wanted = ((skip + out.len()) as u64).div_ceil(WIDTH);
-            let count = wanted.min(PIECE).min(self.count - first);
-            let bytes = self.coordinates(axis as usize, first, count)?;
-            let len = out.len().min(bytes.len() - skip);
-            let (here, rest) = out.split_at_mut(len);
-            here.copy_from_slice(&bytes[skip..][..len]);
+            let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
+            let wanted = (skip.strict_add(out.len()) as u64).div_ceil(WIDTH);
+            let count = wanted.min(PIECE).min(self.count.strict_sub(first));
+            let bytes = self.coordinates(axis, first, count)?;
+            let (_, made) = bytes.split_at(skip);
+            let (here, rest) = out.split_at_mut(out.len().min(made.len()));
+            here.copy_from_slice(made.split_at(here.len()).0);
             (out, skip) = (rest, 0);
-            number += count;
+            number = number.strict_add(count);
         }
         Ok(())
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::indexing_slicing, reason = "small numbers")]
+#[allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, reason = "small numbers")]
 mod tests {
     use super::*;
     use zt::Memory;

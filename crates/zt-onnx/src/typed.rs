@@ -3,17 +3,11 @@
 //! `float_data` and `double_data` in one piece are plain elements already. All other values are
 //! decoded when they are read. Varints have no fixed length, so the position of every 65,536th value
 //! is kept once it has been read.
-#![expect(
-    clippy::arithmetic_side_effects,
-    clippy::cast_possible_truncation,
-    clippy::indexing_slicing,
-    reason = "runs are distinct parts of one file, and reads are within this source"
-)]
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zt::container::memory::end_of_read;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::{Error, Result, Source, Span};
 
 use crate::element::{Element, Values};
@@ -56,7 +50,7 @@ impl Runs {
         let run = if field.wire == self.values.wire() {
             Run {
                 span: Span::between(field.tag, field.span.end()).ok_or(OnnxFault::Ends)?,
-                tag: field.span.offset() - field.tag,
+                tag: field.span.offset().strict_sub(field.tag),
             }
         } else {
             let span = field.bytes()?;
@@ -96,12 +90,10 @@ impl Runs {
             Wire::Fixed64 => (8, 8),
             Wire::Varint | Wire::Bytes => (1, VARINT_MAX),
         };
-        let (mut fewest, mut highest) = (0, 0);
-        for run in &self.runs {
-            let byte_len = run.span.byte_len();
-            fewest += byte_len.div_ceil(run.tag + most);
-            highest += byte_len / (run.tag + least);
-        }
+        // Runs are distinct parts of one file.
+        let runs = self.runs.iter().map(|run| (run.span.byte_len(), run.tag));
+        let fewest = runs.clone().map(|(len, tag)| len.div_ceil(tag.strict_add(most))).sum();
+        let highest = runs.map(|(len, tag)| len.strict_div(tag.strict_add(least))).sum();
         if (fewest..=highest).contains(&count) {
             return Ok(());
         }
@@ -154,7 +146,7 @@ impl Typed {
         element: Element,
         expected: u64,
     ) -> Result<Self, OnnxFault> {
-        let count = expected / element.width();
+        let count = expected.strict_div(element.width());
         runs.expect(count)?;
         Ok(Typed { base, runs, element, count, kept: Mutex::default() })
     }
@@ -168,9 +160,10 @@ impl Typed {
     fn nearest(&self, number: u64) -> (Position, u64) {
         let kept = self.kept();
         let steps = (number / STEP).min(kept.steps.len() as u64);
-        let nearest = match steps {
-            0 => (Position::default(), 0),
-            _ => (kept.steps[steps as usize - 1], steps * STEP),
+        let last = steps.checked_sub(1).and_then(|last| kept.steps.get(in_memory(last)));
+        let nearest = match last {
+            Some(last) => (*last, steps.strict_mul(STEP)),
+            None => (Position::default(), 0),
         };
         match kept.last {
             last if (nearest.1..=number).contains(&last.1) => last,
@@ -196,7 +189,7 @@ impl Typed {
     ) -> Result<[u8; 8]> {
         let run = self.run(position).ok_or_else(|| self.miscounted(false))?;
         let (start, end) = (run.span.offset(), run.span.end());
-        let mut at = start + position.at + run.tag;
+        let mut at = start.strict_add(position.at).strict_add(run.tag);
         let bytes = match self.runs.values.wire() {
             Wire::Varint | Wire::Bytes => {
                 let varint = window.varint(&mut at, end)?;
@@ -216,7 +209,7 @@ impl Typed {
                 window.fixed(span)?
             }
         };
-        position.at = at - start;
+        position.at = at.strict_sub(start);
         Ok(bytes)
     }
 
@@ -226,7 +219,7 @@ impl Typed {
         if position.at < run.span.byte_len() {
             return Some(run);
         }
-        *position = Position { run: position.run + 1, at: 0 };
+        *position = Position { run: position.run.strict_add(1), at: 0 };
         self.runs.runs.get(position.run).copied()
     }
 
@@ -238,7 +231,7 @@ impl Typed {
 
 impl Source for Typed {
     fn byte_len(&self) -> u64 {
-        self.count * self.element.width()
+        self.count.strict_mul(self.element.width())
     }
 
     fn is_sequential(&self) -> bool {
@@ -248,10 +241,10 @@ impl Source for Typed {
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let end = end_of_read(self.byte_len(), offset, buf)?;
         let width = self.element.width();
-        let first = offset / width;
+        let first = offset.strict_div(width);
         let (mut position, mut number) = self.nearest(first);
         // The bytes of the first value before the offset are skipped.
-        let mut skip = (offset % width) as usize;
+        let mut skip = in_memory(offset.strict_rem(width));
         let mut window = Window::new(&*self.base);
         let mut out = buf;
         let mut last = (position, number);
@@ -259,12 +252,12 @@ impl Source for Typed {
             last = (position, number);
             let value = self.value(&mut window, &mut position, number)?;
             if number >= first {
-                let value = &value[skip..width as usize];
+                let (_, value) = value.split_at(in_memory(width)).0.split_at(skip);
                 let (here, rest) = out.split_at_mut(value.len().min(out.len()));
-                here.copy_from_slice(&value[..here.len()]);
+                here.copy_from_slice(value.split_at(here.len()).0);
                 (out, skip) = (rest, 0);
             }
-            number += 1;
+            number = number.strict_add(1);
             if number.is_multiple_of(STEP) {
                 self.keep(position, number);
             }
@@ -280,6 +273,7 @@ impl Source for Typed {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, reason = "small numbers")]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -51,13 +51,15 @@ impl Assembler<'_> {
     pub(super) fn sparse(&mut self, layout: Sparse) -> Result<Assembled> {
         Ok(match layout {
             Sparse::Coo { shape, coords, values, is_coalesced } => {
-                let inner = values.shape.get(1..).unwrap_or_default().to_vec();
+                // The shapes of the parts were compared when the pickle was read.
+                let inner = values.shape.split_at(1).1.to_vec();
+                let rows = shape.len().strict_sub(inner.len()) as u64;
                 let mut parts = Assembled::new(shape, "sparse_coo");
                 parts.push("values", self.component(values)?);
                 let coords = if inner.is_empty() {
                     self.indices(coords)?
                 } else {
-                    self.hybrid(&coords, &inner)?
+                    self.hybrid(&coords, rows, &inner)?
                 };
                 parts.push("coords", coords);
                 if let Some(is_coalesced) = is_coalesced {
@@ -94,9 +96,13 @@ impl Assembler<'_> {
     }
 
     /// The coordinates of all values of a hybrid tensor, whose stored values are arrays of the dimensions
-    /// `inner`. `indices` has a row for each of the first dimensions.
-    fn hybrid(&mut self, indices: &View, inner: &[u64]) -> Result<(Component, SourceId)> {
-        let rows = indices.shape.first().copied().unwrap_or(0);
+    /// `inner`. `indices` has `rows`, one for each of the first dimensions.
+    fn hybrid(
+        &mut self,
+        indices: &View,
+        rows: u64,
+        inner: &[u64],
+    ) -> Result<(Component, SourceId)> {
         let row = |row| self.integers(&indices.row(row)?);
         let rows: Vec<Indices> = (0..rows).map(row).collect::<Result<_>>()?;
         let coords = Coords::hybrid(rows, inner)?;

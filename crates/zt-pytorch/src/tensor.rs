@@ -251,9 +251,14 @@ fn coo(
     let values = view(parts, values, "values")?;
     known.element = Some(values.element);
     // The values of a hybrid tensor are arrays of its last dimensions.
-    let (count, inner) = values.shape.split_first().unwrap_or((&0, &[]));
+    let rank = |expected: usize| {
+        let (expected, found) = (expected as u64, values.shape.len() as u64);
+        TensorFault::Parts { what: "values", expected, found }
+    };
+    let (count, inner) = values.shape.split_first().ok_or_else(|| rank(1))?;
     let sparse = shape.len().checked_sub(inner.len());
-    let (outer, dense) = shape.split_at(sparse.unwrap_or(0));
+    let sparse = sparse.ok_or_else(|| rank(shape.len().strict_add(1)))?;
+    let (outer, dense) = shape.split_at(sparse);
     check_shape("values", &[&[*count], dense].concat(), &values)?;
     check_shape("indices", &[outer.len() as u64, *count], &coords)?;
     let is_coalesced = match parts.optional(3) {

@@ -218,8 +218,8 @@ impl MatrixMembers<'_> {
         source: impl Source + 'static,
     ) -> Result<(Blob, SourceId)> {
         let all = Span::new(0, source.byte_len()).ok_or(NpyFault::Overflow)?;
-        let from = self.members.get(part).map_or(0, |member| member.header());
-        let id = self.builder.derived_from(source, self.shared.id, from);
+        let member = self.members.get(part).ok_or(NpyFault::Missing { part })?;
+        let id = self.builder.derived_from(source, self.shared.id, member.header());
         Ok((Blob::raw(all), id))
     }
 }
