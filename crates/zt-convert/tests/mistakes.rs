@@ -90,7 +90,7 @@ fn a_folder_of_another_format_is_named() {
             let opened = Kinds::builtin().open(folder.path(), InputOptions::new());
             opened.map(Input::into_file).unwrap_err()
         };
-        assert_eq!(open().code(), "io");
+        assert_eq!(open().code(), "misuse");
         fs::write(folder.path().join(name), "").unwrap();
         let error = open();
         assert_eq!(error.code(), "unknown-kind");

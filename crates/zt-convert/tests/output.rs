@@ -198,7 +198,7 @@ fn kinds_are_recognised_by_bytes_and_not_by_names() {
 #[test]
 fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("notes.zt");
+    let path = folder.path().join("notes");
     for (text, part) in [("Dear", r#""Dear""#), ("\0\u{1}", r#"\x00\x01"#)] {
         fs::write(&path, text).unwrap();
         let error = zt_convert::open(&path).unwrap_err();
@@ -211,6 +211,10 @@ fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
         .map(zt_convert::Input::into_file)
         .unwrap_err();
     assert_eq!(error.code(), "not-zt");
+    // The kind of the extension says what is wrong.
+    let named = folder.path().join("notes.zt");
+    fs::copy(&path, &named).unwrap();
+    assert_eq!(zt_convert::open(&named).unwrap_err().code(), "not-zt");
     let none = zt::foreign::Kind::new("none");
     assert_eq!(
         zt_convert::Kinds::builtin()

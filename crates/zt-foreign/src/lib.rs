@@ -63,6 +63,6 @@ pub use outgoing::{
 };
 #[cfg(feature = "json")]
 pub use tools::json;
-pub use tools::{beside, fnv1a, is_like_url, is_url, without_secrets};
+pub use tools::{beside, fnv1a, is_like_url, is_url, without_query, without_secrets};
 pub use values::{Meaning, MlDtype, Packing};
 pub use zt::container::{fields, repeated};

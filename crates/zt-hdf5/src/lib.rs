@@ -79,6 +79,10 @@ impl FileKind for Hdf5 {
         &["h5", "hdf5", "keras"]
     }
 
+    fn read_from_end(&self) -> &'static [&'static str] {
+        &["keras"]
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
         // A file with the signature, or an archive with such a file.
         Ok(probe.head().starts_with(superblock::SIGNATURE) || keras::recognises(probe)?)

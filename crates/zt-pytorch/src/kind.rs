@@ -30,6 +30,10 @@ impl FileKind for PyTorch {
         &["pt", "pth", "bin", "ckpt"]
     }
 
+    fn read_from_end(&self) -> &'static [&'static str] {
+        self.extensions()
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
         let head = probe.head();
         // An archive without a valid directory is known by its first member.

@@ -35,7 +35,9 @@ impl AsyncFile {
     ///
     /// As [`crate::open`]; the code of the rule that the file breaks.
     pub async fn open(url: &str, options: &RemoteOptions) -> Result<Self> {
-        Self::open_with(url, options, |remote| OpenOptions::new().open_source(remote)).await
+        // The extension that such a file should have.
+        let options = options.clone().end_first(["zt"]);
+        Self::open_with(url, &options, |remote| OpenOptions::new().open_source(remote)).await
     }
 
     /// Opens the file at `url` with `open`: for files of other kinds, and for other options.

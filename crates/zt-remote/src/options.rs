@@ -21,6 +21,7 @@ pub struct RemoteOptions {
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) allow_http: bool,
     pub(crate) overwrite: bool,
+    pub(crate) end_first: Vec<&'static str>,
     pub(crate) memory: u64,
     pub(crate) part: u64,
     pub(crate) in_flight: usize,
@@ -37,6 +38,7 @@ impl Default for RemoteOptions {
             settings: Vec::new(),
             allow_http: false,
             overwrite: false,
+            end_first: Vec::new(),
             memory: 192 << 20,
             part: 8 << 20,
             in_flight: 16,
@@ -72,6 +74,13 @@ impl RemoteOptions {
     /// Sets whether an upload may replace an object. It is refused by default.
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
+        self
+    }
+
+    /// Adds extensions of files whose end is fetched when they are opened, not their beginning: `zt`, whose
+    /// manifest is there. Default: none.
+    pub fn end_first(mut self, extensions: impl IntoIterator<Item = &'static str>) -> Self {
+        self.end_first.extend(extensions);
         self
     }
 

@@ -32,20 +32,20 @@ const GAP: u64 = 64 << 10;
 /// The room for each object in a shared plan. Stores accept objects of at most 50 TB.
 const STRIDE: u64 = 1 << 48;
 
-/// Kinds whose readers begin at the end, by the extension of a name.
-const FROM_THE_END: &[&str] = &["zt", "npz", "pt", "pth", "bin", "ckpt", "keras", "zip"];
-
 /// An object of a store, read by position. It serves any number of threads.
 ///
 /// The version of the object is fixed when it is opened. If the object is replaced while it is open,
 /// reads fail with the code `changed`, and never return bytes of both.
 ///
-/// Opening takes one request of 256 KiB: of the end of the object if the extension of its name is of a kind
-/// with its manifest there, otherwise of its beginning. Reads of more than 8 MiB become several requests at
+/// Opening takes one request of 256 KiB: of the end of the object if its extension is one of
+/// [`RemoteOptions::end_first`], otherwise of its beginning. Reads of more than 8 MiB become several requests at
 /// once. Blocking calls work on any thread, also within an asynchronous runtime.
 ///
 /// ```no_run
-/// let remote = zt_remote::open("s3://models/llama/model.zt")?;
+/// use zt_remote::{Remote, RemoteOptions};
+///
+/// let options = RemoteOptions::new().end_first(["zt"]);
+/// let remote = Remote::open("s3://models/llama/model.zt", &options)?;
 /// let file = zt::OpenOptions::new().open_source(remote)?;
 /// println!("{} tensors", file.len());
 /// # Ok::<(), zt::Error>(())
@@ -277,8 +277,9 @@ impl Asked {
     /// Sends the request.
     fn new(address: Address, options: &RemoteOptions) -> Result<Self> {
         let extension = address.name().rsplit_once('.').map(|(_, last)| last);
-        let extension = extension.unwrap_or_default().to_ascii_lowercase();
-        let end = if FROM_THE_END.contains(&&*extension) { End::Last } else { End::First };
+        let is_last = extension
+            .is_some_and(|it| options.end_first.iter().any(|end| it.eq_ignore_ascii_case(end)));
+        let end = if is_last { End::Last } else { End::First };
         let text = address.text.clone();
         let meter = options.meter.clone();
         let (_, answer) = runtime::begin(Object::open(address, end, FIRST, meter))?;

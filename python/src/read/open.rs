@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, codes};
-use zt_convert::{FolderContents, Input, InputOptions, Kinds};
+use zt_convert::{Input, InputOptions, Kinds};
 use zt_model::{Check, Patch};
 
 use crate::read::file::File;
@@ -35,7 +35,7 @@ pub(crate) fn open_input(
             let stores = remote::options(storage_options)?;
             return remote::open(py, url, &stores, options);
         }
-        return py.detach(|| open_local(&kinds, &path, options)).or_raise();
+        return py.detach(|| kinds.open(path, options)).or_raise();
     }
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = zt::Memory::new(PyBackedBytes::from(bytes.clone()));
@@ -53,14 +53,6 @@ pub(crate) fn open_input(
         )));
     };
     input.or_raise()
-}
-
-/// Opens a path of this machine. A folder stands for the only set in it, or for its only tensor file.
-fn open_local(kinds: &Kinds, path: &Path, options: &InputOptions) -> zt::Result<Input> {
-    if path.is_dir() {
-        return kinds.open(FolderContents::of(path)?.only(path)?, options);
-    }
-    kinds.open(path, options)
 }
 
 /// The open file behind a `zt.File`. Any other source is opened with the default options.

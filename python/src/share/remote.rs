@@ -22,7 +22,9 @@ pub(crate) fn url_of(path: &Path) -> Option<&str> {
 
 /// The settings of a store, by the names of `object_store`.
 pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOptions> {
-    let mut options = RemoteOptions::new().interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
+    let mut options = RemoteOptions::new()
+        .end_first(Kinds::builtin().read_from_end())
+        .interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
     for (key, value) in settings.into_iter().flatten() {
         let key: String = key.extract()?;
         let text = match value.cast::<PyBool>() {

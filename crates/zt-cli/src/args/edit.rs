@@ -14,8 +14,7 @@ use zt_convert::ZT;
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
-use crate::files::remote::expect_local;
-use crate::files::stdin::refuse_stdin;
+use crate::files::remote::expect_file;
 use crate::output::Output;
 use crate::output::json::path_text;
 use crate::output::progress::Progress;
@@ -109,9 +108,8 @@ impl EditArgs {
     ///
     /// Code `unsupported` for another kind and for a sharded set.
     pub(crate) fn expect_zt(&self) -> Result<(), Failure> {
-        refuse_stdin(&self.file)?;
-        expect_local(&self.file, "a remote file cannot be edited in place")?;
-        let opened = InputArgs::default().open_file(&self.file, Truncated::Refused)?;
+        expect_file(&self.file, "a remote file cannot be edited in place")?;
+        let opened = InputArgs::default().open_input(&self.file, Truncated::Refused)?;
         let kind = opened.file().kind();
         if kind == ZT && opened.paths().len() == 1 {
             return Ok(());

@@ -100,7 +100,7 @@ impl Found {
     pub(crate) fn open(self, input: &InputArgs, truncated: Truncated) -> Result<Input, Failure> {
         match self.problem {
             Some(failure) => Err(failure),
-            None => input.open_file(&self.path, truncated),
+            None => input.open_input(&self.path, truncated),
         }
     }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{FolderContents, Input, InputOptions, Kinds, MlDtype, Names, PYTORCH};
+use zt_convert::{Input, InputOptions, Kinds, MlDtype, Names};
 use zt_model::{Check, Patch, is_delta};
 
 use crate::args::select::SelectArgs;
@@ -92,7 +92,7 @@ impl InputArgs {
         kind: Option<Kind>,
     ) -> Result<Opened, Failure> {
         let all = paths.iter();
-        let all = all.map(|path| self.open_unchosen(path, kind, Truncated::Opened, Check::Whole));
+        let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened, Check::Whole));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
         let joined = zt_convert::join_slices(&all)?;
         let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
@@ -124,30 +124,8 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_unchosen(path, None, truncated, Check::Read)?;
-        choose(&self.select, input)
-    }
-
-    /// As [`InputArgs::open_input`], but a folder is an error, except one that is a checkpoint. `-` is stdin.
-    pub(crate) fn open_file(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
         let input = self.open_whole(path, None, truncated, Check::Read)?;
         choose(&self.select, input)
-    }
-
-    /// As [`InputArgs::open_input`], with all objects.
-    fn open_unchosen(
-        &self,
-        path: &Path,
-        kind: Option<Kind>,
-        truncated: Truncated,
-        check: Check,
-    ) -> Result<Input, Failure> {
-        if path.is_dir() && !is_stdin(path) && !remote::is_url(path) {
-            let only = FolderContents::of(path).and_then(|contents| contents.only(path));
-            let only = only.map_err(Failure::Refused)?;
-            return self.open_whole(&only, kind, truncated, check);
-        }
-        self.open_whole(path, kind, truncated, check)
     }
 
     /// The file at `path`, or what it makes of its base.
@@ -189,16 +167,16 @@ impl InputArgs {
         options.kind = kind;
         options.truncated = true;
         let kinds = Kinds::builtin();
-        let input = if is_stdin(path) {
+        let opened = if is_stdin(path) {
             let opened = kinds.open_source(stdin::source()?, &options);
-            let opened = opened.map_err(|error| Failure::Refused(error.with_path(path)))?;
-            Input::new(opened.into_file(), vec![path.to_owned()])
+            let named = |input: Input| Input::new(input.into_file(), vec![path.to_owned()]);
+            opened.map(named).map_err(|error| error.with_path(path))
         } else if remote::is_url(path) {
-            let open = remote::opener(path, &self.remote).map_err(Failure::Refused)?;
-            open_at(&remote::without_query(path), &mut options, open)?
+            remote::open(path, &self.remote, &options)
         } else {
-            open_at(path, &mut options, |options| kinds.open(path, options))?
+            kinds.open(path, &options)
         };
+        let input = opened.map_err(|error| Failure::Refused(explained(error)))?;
         match input.file().truncated() {
             Some(error) if truncated == Truncated::Refused => {
                 Err(Failure::Refused(input.blame(error.clone())))
@@ -232,21 +210,4 @@ fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
 fn ml_dtype() -> impl TypedValueParser<Value = MlDtype> {
     PossibleValuesParser::new(MlDtype::all().iter().map(|it| it.name))
         .try_map(|name| MlDtype::from_name(&name).ok_or("no such type"))
-}
-
-fn open_at(
-    path: &Path,
-    options: &mut InputOptions,
-    open: impl Fn(&InputOptions) -> zt::Result<Input>,
-) -> Result<Input, Failure> {
-    let opened = match (open(options), Kinds::builtin().of_extension(path)) {
-        // The bytes decide the kind. If they fit no kind, the kind of the extension gives a
-        // better error: `not-zt` in place of `unknown-kind`. `.bin` stands for no kind.
-        (Err(error), Some(kind)) if error.code() == "unknown-kind" && kind != PYTORCH => {
-            options.kind = Some(kind);
-            open(options)
-        }
-        (opened, _) => opened,
-    };
-    opened.map_err(|error| Failure::Refused(explained(error)))
 }

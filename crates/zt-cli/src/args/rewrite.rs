@@ -9,8 +9,7 @@ use zt_model::is_blob;
 use crate::args::edit::EditArgs;
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::Failure;
-use crate::files::remote::expect_local;
-use crate::files::stdin::refuse_stdin;
+use crate::files::remote::expect_file;
 use crate::output::Output;
 use crate::output::progress::Progress;
 
@@ -31,13 +30,12 @@ impl EditArgs {
     ///
     /// Code `unsupported` for a sharded set, for a big-endian file, and for a file of a cache of the Hub.
     pub(crate) fn rewrite(&self) -> Result<Option<Rewrite<'_>>, Failure> {
-        refuse_stdin(&self.file)?;
-        expect_local(&self.file, "a remote file cannot be edited")?;
+        expect_file(&self.file, "a remote file cannot be edited")?;
         if !self.dry_run {
             // Before the file is read: the edit that is waited for is not to be undone.
             self.wait.retry(|| expect_unlocked(&self.file))?;
         }
-        let input = InputArgs::default().open_file(&self.file, Truncated::Refused)?;
+        let input = InputArgs::default().open_input(&self.file, Truncated::Refused)?;
         if !KINDS.contains(&input.file().kind().as_str()) {
             return Ok(None);
         }

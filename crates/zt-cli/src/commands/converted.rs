@@ -13,7 +13,7 @@ use crate::args::input::Opened;
 use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
-use crate::files::remote::{self, is_url, without_query};
+use crate::files::remote::{self, is_url};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::absent;
@@ -186,7 +186,7 @@ fn changes(set: &[String]) -> Result<Vec<AttributeChange>, Failure> {
 /// The kind of the output.
 fn target(to: Option<Kind>, kinds: &Kinds, out: &Path, is_stdout: bool) -> Result<Kind, Failure> {
     let by_path = || {
-        if is_stdout { Some(ZT) } else { kinds.of_extension(&without_query(out)) }
+        if is_stdout { Some(ZT) } else { kinds.of_extension(out) }
     };
     to.or_else(by_path).ok_or_else(|| {
         let path = out.display();

@@ -198,7 +198,7 @@ fn content_at(
     arguments: &Arguments,
     output: &Output,
 ) -> Result<(Option<String>, Exit), Failure> {
-    let input = arguments.input.open_file(path, Truncated::Refused)?;
+    let input = arguments.input.open_input(path, Truncated::Refused)?;
     let hash = hash(&input, arguments, output)?;
     Ok((content_of(&hash), of_findings(hash.errors())))
 }

@@ -179,7 +179,7 @@ fn save_whole(
     let is_written = |kind: &Kind| kinds.get(kind.as_str()).is_some_and(|it| it.writer().is_some());
     let target = kinds.of_extension(out);
     let target = target.unwrap_or(if is_written(&kind) { kind } else { ZT });
-    let input = InputArgs::default().open_file(path, Truncated::Opened)?;
+    let input = InputArgs::default().open_input(path, Truncated::Opened)?;
     let inputs = std::slice::from_ref(&input);
     let progress = Progress::of(|| input.file().decoded_len());
     let report = |bytes| progress.report(bytes);

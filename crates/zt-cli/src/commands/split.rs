@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
+use zt_convert::foreign::without_query;
 use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::size::Size;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
-use crate::files::remote::{self, is_url, without_query};
+use crate::files::remote::{self, is_url};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::absent::{self, Absent};
@@ -212,7 +213,7 @@ fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     if is_stdin(path) {
         return Err(Failure::misuse("stdin has no name: name the set with --name"));
     }
-    let path = &*without_query(path);
+    let path = without_query(path);
     let folder = path.parent().filter(|_| path.ends_with(".metadata"));
     let path = folder.unwrap_or(path);
     let name = path.file_name().and_then(|name| name.to_str());

@@ -149,7 +149,7 @@ fn open_some<'p>(
     /// Systems limit open files, some to 256.
     const KEPT: usize = 200;
     let opened = paths.take(KEPT).filter_map(|path| {
-        let opened = input.open_file(path, Truncated::Opened);
+        let opened = input.open_input(path, Truncated::Opened);
         Some((path.clone(), opened.ok()?))
     });
     opened.collect()

@@ -27,6 +27,10 @@ impl FileKind for Zt {
         &["zt"]
     }
 
+    fn read_from_end(&self) -> &'static [&'static str] {
+        &["zt"]
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
         let has_magic = |magic: [u8; 8]| probe.head().starts_with(&magic);
         Ok(has_magic(MAGIC) || has_magic(MAGIC_0_1))

@@ -7,6 +7,7 @@ use zt::{FileSource, Result};
 use zt_foreign::slices::SHARDING_INFO;
 use zt_foreign::{Input, InputOptions};
 
+use super::FolderContents;
 use crate::merge::join_all;
 use crate::table::Kinds;
 
@@ -48,24 +49,20 @@ fn is_slice(path: &Path) -> bool {
 }
 
 impl Kinds {
-    /// Opens a folder that is one checkpoint; `None` for any other.
-    pub(super) fn open_folder(
-        &self,
-        folder: &Path,
-        options: &InputOptions,
-    ) -> Result<Option<Input>> {
+    /// Opens the file that a folder stands for.
+    pub(super) fn open_folder(&self, folder: &Path, options: &InputOptions) -> Result<Input> {
         if let Some(metadata) = checkpoint_in(folder) {
-            return self.open(metadata, options).map(Some);
+            return self.open(metadata, options);
         }
         let slices = slices_in(folder).into_iter();
         let slices: Vec<Input> =
             slices.map(|path| self.open(path, options)).collect::<Result<_>>()?;
         if slices.is_empty() {
-            return Ok(None);
+            return self.open(FolderContents::of(folder)?.only(folder)?, options);
         }
         let joined = join_all(&slices).map_err(|error| error.with_path(folder))?;
         let mut paths = vec![folder.to_owned()];
         paths.extend_from_slice(joined.paths());
-        Ok(Some(Input::new(joined.into_file(), paths)))
+        Ok(Input::new(joined.into_file(), paths))
     }
 }

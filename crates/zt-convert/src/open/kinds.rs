@@ -26,8 +26,9 @@ impl Kinds {
         Ok(self.recognise(&probe)?.map(FileKind::kind))
     }
 
-    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set. A folder opens if it
-    /// is one checkpoint of `torch.distributed.checkpoint`, also one in safetensors files.
+    /// Opens the tensor file at `path`. The index of a sharded set opens the whole set. A folder stands for the
+    /// checkpoint of `torch.distributed.checkpoint` that it is, also one in safetensors files; otherwise for the
+    /// only index in it, or for its only tensor file.
     ///
     /// The file is read by position and never mapped: if it is cut while it is open, reading it is an
     /// error.
@@ -35,13 +36,12 @@ impl Kinds {
     /// # Errors
     ///
     /// Code `unknown-kind` if no kind recognises the file; the code of the rule that the file breaks;
-    /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names.
+    /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names; `misuse` for a
+    /// folder with no tensor file, or with several.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
         let (path, options) = (path.as_ref(), &options.into());
-        if path.is_dir()
-            && let Some(input) = self.open_folder(path, options)?
-        {
-            return Ok(input);
+        if path.is_dir() {
+            return self.open_folder(path, options);
         }
         let opening = Opening::new(options).at(path);
         let open = |source| self.open_at(Box::new(source), opening);
@@ -88,27 +88,41 @@ impl Kinds {
         opened.map_err(|error| error.with_path(url))
     }
 
+    /// Opens a source as the kind that it is: the wished one, the one that its end or its beginning shows, or a
+    /// set.
     fn open_at(&self, source: Box<dyn Source>, opening: Opening<'_>) -> Result<Input> {
-        let wished = opening.options.kind.map(|kind| self.known(kind));
-        let wished = wished.transpose()?;
-        if let Some(kind) = self.of_end(&*source, &opening)?
-            && wished.is_none_or(|wished| wished.kind() == kind.kind())
-        {
+        let wished = opening.options.kind.map(|kind| self.known(kind)).transpose()?;
+        let is_wished = |kind: Kind| wished.is_none_or(|wished| wished.kind() == kind);
+        let shown = self.of_end(&*source, &opening)?;
+        if let Some(kind) = shown.filter(|kind| is_wished(kind.kind())) {
             return kind.open(source, opening);
         }
         let probe = Probe::new(&source)?;
         let index = IndexFile::recognise(&probe)?;
-        let Some(kind) = wished else {
-            if let Some(index) = index {
-                return index.open(opening, self);
-            }
-            let kind = self.recognised(&probe)?;
-            drop(probe);
-            return kind.open(source, opening);
-        };
-        if let Some(index) = index.filter(|index| index.kind(self) == kind.kind()) {
+        if let Some(index) = index.filter(|index| is_wished(index.kind(self))) {
             return index.open(opening, self);
         }
+        if wished.is_none()
+            && let Some(kind) = self.recognise(&probe)?
+        {
+            drop(probe);
+            return kind.open(source, opening);
+        }
+        self.open_unrecognised(wished, source, opening)
+    }
+
+    /// Opens a source as the wished kind, or as that of its extension: if the bytes fit no kind, this one gives
+    /// a better error, `not-zt` in place of `unknown-kind`.
+    fn open_unrecognised(
+        &self,
+        wished: Option<&dyn FileKind>,
+        source: Box<dyn Source>,
+        opening: Opening<'_>,
+    ) -> Result<Input> {
+        let probe = Probe::new(&source)?;
+        let Some(kind) = wished.or_else(|| self.named(opening.path?)) else {
+            return Err(self.unknown(&probe));
+        };
         let mut mistake = table::find(&probe);
         if mistake.is_some() && (kind.recognise(&probe)? || kind.recognise_behind(&probe)?) {
             mistake = None;
@@ -118,6 +132,12 @@ impl Kinds {
             (Err(error), Some(mistake)) if error.kind() != ErrorKind::Io => Err(mistake.into()),
             (opened, _) => opened,
         }
+    }
+
+    /// The kind that the extension shows. Files of all sorts have the extensions of PyTorch, such as `.bin`.
+    fn named(&self, path: &Path) -> Option<&dyn FileKind> {
+        let kind = self.of_extension(path)?;
+        self.get(kind.as_str()).filter(|_| kind.as_str() != "pytorch")
     }
 
     /// The kind of a file of a store, by its name and its end. The end came when the file was opened, and the

@@ -178,7 +178,8 @@ impl<'x> Set<'x> {
             if let Some(index) = IndexFile::recognise(&probe)? {
                 return index.open(opening, self.kinds);
             }
-            let kind = self.kinds.recognised(&probe)?;
+            let kind = self.kinds.recognise(&probe)?;
+            let kind = kind.ok_or_else(|| self.kinds.unknown(&probe))?;
             drop(probe);
             kind.open(source, opening)
         };

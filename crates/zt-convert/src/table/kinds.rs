@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use zt::Result;
 use zt::foreign::Kind;
-use zt_foreign::{Fault, FileKind, FileWriter, Probe};
+use zt::{Error, Result};
+use zt_foreign::{Fault, FileKind, FileWriter, Probe, without_query};
 
 use crate::native::Zt;
 use crate::table::mistakes;
@@ -74,11 +74,17 @@ impl Kinds {
     }
 
     /// The kind of an output, by the extension of its path in any case: `.zt`, `.safetensors`. For an
-    /// existing file, ask [`Kinds::detect`], which reads its bytes.
+    /// existing file, ask [`Kinds::detect`], which reads its bytes. The query of a URL does not count.
     pub fn of_extension(&self, path: &Path) -> Option<Kind> {
-        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        let extension = without_query(path).extension()?.to_str()?.to_ascii_lowercase();
         let known = |kind: &&dyn FileKind| kind.extensions().contains(&extension.as_str());
         self.iter().find(known).map(FileKind::kind)
+    }
+
+    /// The extensions of files whose reader begins at the end, for
+    /// [`FileKind::read_from_end`](zt_foreign::FileKind::read_from_end).
+    pub fn read_from_end(&self) -> impl Iterator<Item = &'static str> {
+        self.iter().flat_map(FileKind::read_from_end).copied()
     }
 
     /// The kind that recognises a file; the index of a set is recognised elsewhere.
@@ -96,21 +102,13 @@ impl Kinds {
         Ok(None)
     }
 
-    /// As [`Kinds::recognise`], for a file that is opened.
-    ///
-    /// # Errors
-    ///
-    /// Code `unknown-kind` if no kind recognises the file.
-    pub(crate) fn recognised(&self, probe: &Probe<'_>) -> Result<&dyn FileKind> {
-        if let Some(kind) = self.recognise(probe)? {
-            return Ok(kind);
-        }
+    /// The error of a file that no kind recognises.
+    pub(crate) fn unknown(&self, probe: &Probe<'_>) -> Error {
         if let Some(mistake) = mistakes::find(probe) {
-            return Err(mistake.into());
+            return mistake.into();
         }
         let start = probe.head().iter().take(8).copied().collect();
-        let known = self.names(|_| true);
-        Err(Fault::UnknownKind { start, known }.into())
+        Fault::UnknownKind { start, known: self.names(|_| true) }.into()
     }
 
     /// The kind of this name.

@@ -20,6 +20,12 @@ pub trait FileKind: Send + Sync {
     /// The extensions of its files in lower case, without the dot; the usual one first.
     fn extensions(&self) -> &'static [&'static str];
 
+    /// The extensions of files whose reader begins at the end, where a manifest or the directory of an archive
+    /// is. When such a file of a store is opened, its end is fetched first, which saves a request.
+    fn read_from_end(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Whether a file is meant to be of this kind, valid or not.
     ///
     /// A broken file is recognised too: [`FileKind::open`] then reports its fault.

@@ -8,4 +8,4 @@ pub mod json;
 mod url;
 
 pub use fnv::fnv1a;
-pub use url::{beside, is_like_url, is_url, without_secrets};
+pub use url::{beside, is_like_url, is_url, without_query, without_secrets};

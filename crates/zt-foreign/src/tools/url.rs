@@ -25,12 +25,18 @@ pub fn beside(path: &Path, name: impl AsRef<OsStr>) -> PathBuf {
     match path.to_str().filter(|text| is_url(text)) {
         // A path of this system may have another separator.
         Some(url) => {
-            let address = url.split('?').next().unwrap_or_default();
+            let address = url.split_once('?').map_or(url, |(address, _)| address);
             let folder = address.rsplit_once('/').map_or("", |(folder, _)| folder);
             format!("{folder}/{}", name.display()).into()
         }
         None => path.with_file_name(name),
     }
+}
+
+/// A URL without its query, for its extension. Any other path stays as it is.
+pub fn without_query(path: &Path) -> &Path {
+    let url = path.to_str().filter(|text| is_url(text));
+    url.and_then(|url| url.split('?').next()).map_or(path, Path::new)
 }
 
 /// Schemes of URLs. People forget a slash behind them.

@@ -40,6 +40,10 @@ impl FileKind for Npz {
         &["npz"]
     }
 
+    fn read_from_end(&self) -> &'static [&'static str] {
+        &["npz", "zip"]
+    }
+
     fn recognise(&self, probe: &Probe<'_>) -> Result<bool> {
         // Without a valid directory, the name of the first member decides.
         let is_ours = |archive: &Archive| archive.members().is_empty() || has_array(archive);

@@ -267,7 +267,11 @@ impl Server {
 
 /// Options that reach the server, and give up soon.
 pub(crate) fn options() -> RemoteOptions {
-    RemoteOptions::new().allow_http(true).retries(2).timeout(Duration::from_secs(5))
+    RemoteOptions::new()
+        .end_first(["zt"])
+        .allow_http(true)
+        .retries(2)
+        .timeout(Duration::from_secs(5))
 }
 
 /// The same for the server at `port` as a store of S3.

@@ -6,19 +6,21 @@ mod off;
 mod on;
 mod secrets;
 
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use clap::Args;
-use zt::{Error, ErrorKind, codes};
+use zt::{Error, ErrorKind, FileSource, codes};
 use zt_convert::foreign;
 
 #[cfg(not(feature = "remote"))]
-pub(crate) use off::{bytes, folder, opener, report, write};
+pub(crate) use off::{bytes, folder, open, report, write};
 #[cfg(feature = "remote")]
-pub(crate) use on::{bytes, folder, opener, report, write};
+pub(crate) use on::{bytes, folder, open, report, write};
 pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;
+use crate::files::stdin::refuse_stdin;
 
 /// Seconds.
 const TIMEOUT: u64 = 30;
@@ -56,12 +58,16 @@ pub(crate) fn is_url(path: &Path) -> bool {
     path.to_str().is_some_and(foreign::is_url)
 }
 
-/// The URL without its query, for its extension.
-pub(crate) fn without_query(path: &Path) -> PathBuf {
-    match path.to_str().filter(|text| foreign::is_url(text)) {
-        Some(url) => url.split('?').next().unwrap_or_default().into(),
-        None => path.to_owned(),
+/// Refuses stdin, a URL and a folder where one file is edited.
+pub(crate) fn expect_file(path: &Path, what: &str) -> Result<(), Failure> {
+    refuse_stdin(path)?;
+    expect_local(path, what)?;
+    if path.is_dir() {
+        let error = FileSource::open(path).err();
+        let error = error.unwrap_or_else(|| io::Error::from(io::ErrorKind::IsADirectory).into());
+        return Err(Failure::Refused(error.with_path(path)));
     }
+    Ok(())
 }
 
 /// Refuses a URL where a file of this machine is changed, measured or made.

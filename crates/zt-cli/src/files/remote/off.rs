@@ -16,9 +16,7 @@ fn refused<T>(path: &Path) -> zt::Result<T> {
     Err(error.with_path(path))
 }
 
-type Open = fn(&InputOptions) -> zt::Result<Input>;
-
-pub(crate) fn opener(path: &Path, _: &RemoteArgs) -> zt::Result<Open> {
+pub(crate) fn open(path: &Path, _: &RemoteArgs, _: &InputOptions) -> zt::Result<Input> {
     refused(path)
 }
 

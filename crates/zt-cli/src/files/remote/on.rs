@@ -26,6 +26,7 @@ static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 fn options(arguments: &RemoteArgs) -> RemoteOptions {
     IS_SHOWN.fetch_or(arguments.requests, Ordering::Relaxed);
     RemoteOptions::new()
+        .end_first(Kinds::builtin().read_from_end())
         .allow_http(arguments.allow_http)
         .meter(&METER)
         .timeout(Duration::from_secs(arguments.timeout))
@@ -36,20 +37,18 @@ fn options(arguments: &RemoteArgs) -> RemoteOptions {
         .interrupt(|| signals::caught().is_some())
 }
 
-/// Fetches the beginning or the end of a file, or of the file that describes a checkpoint's folder. What it
-/// returns opens the file, with the options that it is given.
-pub(crate) fn opener(
+/// Opens the file at a URL, or the file that describes a checkpoint's folder there.
+pub(crate) fn open(
     path: &Path,
     arguments: &RemoteArgs,
-) -> zt::Result<impl Fn(&InputOptions) -> zt::Result<Input>> {
+    options: &InputOptions,
+) -> zt::Result<Input> {
     let address = super::secrets::address(path);
-    let remote = Remote::open_or_within(&address, CHECKPOINT_METADATA, &options(arguments));
+    let remote = Remote::open_or_within(&address, CHECKPOINT_METADATA, &self::options(arguments));
     let remote = remote.map_err(|error| error.with_path(path))?;
     let is_within = remote.url().ends_with(CHECKPOINT_METADATA);
     let url = if is_within { remote.url().into() } else { path.to_owned() };
-    Ok(move |options: &InputOptions| {
-        Kinds::builtin().open_in(remote.clone(), &url, &remote, options)
-    })
+    Kinds::builtin().open_in(remote.clone(), url, &remote, options)
 }
 
 /// All bytes of a list, of at most 64 MiB.
