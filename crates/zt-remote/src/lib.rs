@@ -1,6 +1,6 @@
 //! Tensor files on object stores and web servers, read and written in place.
 //!
-//! Place in the graph: above `zt-foreign`, below `zt-cli`.
+//! Place in the graph: above `zt-foreign`, below `zt-model`.
 //!
 //! | URL | store |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! | `hf://OWNER/REPOSITORY[@REVISION]/PATH` | the Hugging Face Hub; read only |
 //! | `file:///PATH` | a file of this machine |
 //!
-//! [`open`] gives a [`zt::Source`], so everything that reads a file reads a remote one. Only the bytes
+//! [`open`] gives a [`zt::Source`], so everything that reads a file reads a remote one: `zt_model::open` does. Only the bytes
 //! that are needed are fetched. [`AsyncFile`] is for asynchronous programs.
 //!
 //! Invariants:

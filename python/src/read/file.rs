@@ -25,8 +25,8 @@ use crate::share::work::PyProgress;
 /// file opens that.
 ///
 /// Args:
-///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; bytes-like content, which is not
-///         copied; or an object with ``seek`` and ``read``. With ``base``, also an open :class:`File`.
+///     source: a path; a URL, such as ``"s3://bucket/model.zt"``; ``"-"`` for stdin; bytes-like content,
+///         which is not copied; or an object with ``seek`` and ``read``. With ``base``, also an open :class:`File`.
 ///     base: the file that the delta ``source`` changes: a :class:`File`, or any source. The call opens the
 ///         result, which reads what it needs of both. For deltas in a row, a list: the first base, then
 ///         the earlier deltas in their order. A changed tensor is verified when it is read as a whole. Only

@@ -11,7 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, codes};
 use zt_convert::{Input, InputOptions, Kinds};
-use zt_model::{Check, Patch};
+use zt_model::{Check, Location, LocationOptions, Patch};
 
 use crate::read::file::File;
 use crate::share::error::{OrRaise, Result, misuse};
@@ -21,7 +21,7 @@ use crate::share::source::{Reader, has_buffer, path_of};
 use crate::share::value::each;
 use crate::share::work::Watch;
 
-/// Opens a path, a URL, bytes or a file object.
+/// Opens what a user typed, bytes or a file object.
 pub(crate) fn open_input(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
@@ -29,14 +29,21 @@ pub(crate) fn open_input(
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Input> {
     // On the calling thread: an opening is short, and waking another thread takes longer.
-    let kinds = Kinds::builtin();
     if let Some(path) = path_of(source)? {
-        if let Some(url) = remote::url_of(&path) {
-            let stores = remote::options(storage_options)?;
-            return remote::open(py, url, &stores, options);
+        let location = Location::new(path);
+        let mut places = LocationOptions::new().input(options);
+        if is_local(&location) {
+            return py.detach(|| location.open(&places)).or_raise();
         }
-        return py.detach(|| kinds.open(path, options)).or_raise();
+        places.remote = remote::options(storage_options)?;
+        // Another thread opens it and this one watches, so Ctrl-C ends the wait for a slow store.
+        return Watch::default().run(py, |progress| {
+            let mut places = places;
+            places.progress = Some(progress);
+            location.open(&places)
+        });
     }
+    let kinds = Kinds::builtin();
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = zt::Memory::new(PyBackedBytes::from(bytes.clone()));
         py.detach(|| kinds.open_source(bytes, options))
@@ -94,8 +101,12 @@ pub(crate) fn patched(
 /// Whether reading the source is quick: it is a local file, or in memory.
 pub(crate) fn is_near(source: &Bound<'_, PyAny>) -> Result<bool> {
     let path = path_of(source)?;
-    let is_local = |path: &PathBuf| remote::url_of(path).is_none();
-    Ok(path.as_ref().map_or_else(|| has_buffer(source), is_local))
+    Ok(path.map_or_else(|| has_buffer(source), |path| is_local(&Location::new(path))))
+}
+
+/// Whether it is on a disk of this machine.
+const fn is_local(location: &Location) -> bool {
+    !location.is_url() && !location.is_stdin()
 }
 
 /// A file of the engine, with its paths and its maps. Tensors and views of its bytes keep it open.

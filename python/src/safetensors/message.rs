@@ -34,7 +34,9 @@ fn official(violation: &SafetensorsViolation, name: &str) -> Option<String> {
         | SafetensorsViolation::Start { .. }
         | SafetensorsViolation::Padding { .. }
         | SafetensorsViolation::Json(_)
-        | SafetensorsViolation::RepeatedKey { .. } => format!("invalid JSON in header: {violation}"),
+        | SafetensorsViolation::RepeatedKey { .. } => {
+            format!("invalid JSON in header: {violation}")
+        }
         SafetensorsViolation::Backwards { .. } | SafetensorsViolation::Misplaced { .. } => {
             format!("invalid offset for tensor `{name}`")
         }
@@ -42,7 +44,9 @@ fn official(violation: &SafetensorsViolation, name: &str) -> Option<String> {
             "overflow computing buffer size from shape and/or element type".to_owned()
         }
         SafetensorsViolation::PartialByte { .. } => MISALIGNED.to_owned(),
-        SafetensorsViolation::Size { .. } => "invalid shape, data type, or offset for tensor".to_owned(),
+        SafetensorsViolation::Size { .. } => {
+            "invalid shape, data type, or offset for tensor".to_owned()
+        }
         SafetensorsViolation::Cut { .. } | SafetensorsViolation::End { .. } => {
             "incomplete metadata, file not fully covered".to_owned()
         }

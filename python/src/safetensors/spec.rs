@@ -11,7 +11,7 @@ use zt::foreign::AtomicFile;
 use zt::formats::PackedType;
 use zt::{Memory, Source};
 use zt_convert::SAFETENSORS;
-use zt_safetensors::{Dtype, TensorInfo, Header, layout};
+use zt_safetensors::{Dtype, Header, TensorInfo, layout};
 
 use super::element::{Element, from_framework, known};
 use super::message::{failed, refuse};
@@ -109,7 +109,8 @@ fn plan(
     }
     let header = layout(metadata.as_deref(), &mut entries);
     let header = header.map_err(|error| failed(WRITING, &error))?;
-    let bytes = |entry: &TensorInfo<'_>| tensors.get(entry.name).map(|spec| spec.get().data.bytes());
+    let bytes =
+        |entry: &TensorInfo<'_>| tensors.get(entry.name).map(|spec| spec.get().data.bytes());
     Ok((header, entries.iter().filter_map(bytes).collect()))
 }
 

@@ -9,7 +9,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict};
 use zt::Source as _;
-use zt_convert::{CHECKPOINT_METADATA, Input, InputOptions, Kinds};
 use zt_remote::{Remote, RemoteOptions, Upload, is_url};
 
 use crate::share::error::Result;
@@ -22,9 +21,7 @@ pub(crate) fn url_of(path: &Path) -> Option<&str> {
 
 /// The settings of a store, by the names of `object_store`.
 pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOptions> {
-    let mut options = RemoteOptions::new()
-        .end_first(Kinds::builtin().read_from_end())
-        .interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
+    let mut options = RemoteOptions::new().interrupt(|| IS_STOPPED.load(Ordering::Relaxed));
     for (key, value) in settings.into_iter().flatten() {
         let key: String = key.extract()?;
         let text = match value.cast::<PyBool>() {
@@ -42,21 +39,6 @@ pub(crate) fn options(settings: Option<&Bound<'_, PyDict>>) -> Result<RemoteOpti
         options = options.setting(key, text);
     }
     Ok(options)
-}
-
-/// Opens the file at a URL. The index of a set opens the whole set, and the folder of a checkpoint its files.
-pub(crate) fn open(
-    py: Python<'_>,
-    url: &str,
-    remote: &RemoteOptions,
-    options: &InputOptions,
-) -> Result<Input> {
-    // Another thread opens it and this one watches, so Ctrl-C ends the wait for a slow store.
-    Watch::default().run(py, |_| {
-        let remote = Remote::open_or_within(url, CHECKPOINT_METADATA, remote)?;
-        let shown = remote.url().to_owned();
-        Kinds::builtin().open_in(remote.clone(), shown, &remote, options)
-    })
 }
 
 /// Begins the object at a URL.

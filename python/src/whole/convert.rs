@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zt_convert::{ConvertOptions, Duplicate, Input, Kinds, OnDuplicate};
+use zt_model::{Location, LocationOptions};
 
 use crate::read::open::opened;
 use crate::read::select::Selection;
@@ -156,7 +157,7 @@ pub(crate) fn convert<'py>(
     let inputs = selection.apply(py, inputs)?;
     let kinds = Kinds::builtin();
     let path = path_of(target)?;
-    let stores = remote::options(storage_options)?;
+    let places = LocationOptions::new().remote(remote::options(storage_options)?);
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
     let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
     let mut write = options::write(py, zstd, planes)?.chunk_digests(chunk_digests);
@@ -199,12 +200,7 @@ pub(crate) fn convert<'py>(
         let Some(path) = &path else {
             return kinds.convert(&inputs, sink, &options);
         };
-        if let Some(url) = remote::url_of(path) {
-            let mut upload = remote::create(url, &stores, overwrite)?;
-            let summary = kinds.convert(&inputs, &mut upload, &options)?;
-            return upload.finish().map(|()| summary);
-        }
-        kinds.convert_to_path(&inputs, path, &options)
+        Location::new(path).convert(&inputs, &options, &places)
     })?;
     Ok(Conversion { summary })
 }

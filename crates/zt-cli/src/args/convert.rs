@@ -137,7 +137,7 @@ impl ConvertArgs {
             "overwrite"
                 if !is_forced
                     && is_replaceable(path)
-                    && !read.any(|input| is_same_file(input, path)) =>
+                    && !read.any(|input| input == path || is_same_file(input, path)) =>
             {
                 output.hint("--force replaces it");
             }

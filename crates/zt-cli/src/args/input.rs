@@ -1,21 +1,21 @@
 //! The path of an input becomes an open file.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use zt::File;
 use zt::foreign::Kind;
-use zt_convert::{Input, InputOptions, Kinds, MlDtype, Names};
-use zt_model::{Check, Patch, is_delta};
+use zt::{ErrorKind, File};
+use zt_convert::{Input, MlDtype, Names};
+use zt_model::{Check, LocationOptions};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
 use crate::files::limit::explained;
-use crate::files::remote;
-use crate::files::remote::RemoteArgs;
-use crate::files::stdin::{self, is_stdin};
+use crate::files::remote::{self, RemoteArgs, location};
 use crate::output::absent::Absent;
+use crate::output::progress::Progress;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -128,7 +128,7 @@ impl InputArgs {
         choose(&self.select, input)
     }
 
-    /// The file at `path`, or what it makes of its base.
+    /// The whole file at `path`, or what it makes of its base.
     fn open_whole(
         &self,
         path: &Path,
@@ -136,53 +136,44 @@ impl InputArgs {
         truncated: Truncated,
         check: Check,
     ) -> Result<Input, Failure> {
-        let input = self.open_one(path, kind, truncated)?;
-        let Some((base, deltas)) = self.base.split_first() else {
-            return Ok(input);
+        let location = location(path);
+        let progress = location.is_stdin().then(Progress::of_reading);
+        let report = |bytes| match &progress {
+            Some(progress) => progress.report(bytes),
+            None => ControlFlow::Continue(()),
         };
-        if !is_delta(input.file()) {
-            return Ok(input);
-        }
-        let base = self.open_one(base, None, Truncated::Refused)?;
-        let deltas = deltas.iter();
-        let deltas = deltas.map(|delta| self.open_one(delta, None, Truncated::Refused));
-        let mut deltas: Vec<Input> = deltas.collect::<Result<_, _>>()?;
-        deltas.push(input);
-        Ok(Patch::new(&base, &deltas).check(check).open()?)
-    }
-
-    fn open_one(
-        &self,
-        path: &Path,
-        kind: Option<Kind>,
-        truncated: Truncated,
-    ) -> Result<Input, Failure> {
-        let mut options = InputOptions::default();
-        options.names = self.names.as_ref().map(Names::read).transpose()?;
-        options.ml_dtypes.clone_from(&self.ml_dtypes);
-        if self.v2_as_bf16 {
-            options.ml_dtypes.push(MlDtype::BFLOAT16);
-        }
-        options.follow_links = self.follow_links;
-        options.kind = kind;
-        options.truncated = true;
-        let kinds = Kinds::builtin();
-        let opened = if is_stdin(path) {
-            let opened = kinds.open_source(stdin::source()?, &options);
-            let named = |input: Input| Input::new(input.into_file(), vec![path.to_owned()]);
-            opened.map(named).map_err(|error| error.with_path(path))
-        } else if remote::is_url(path) {
-            remote::open(path, &self.remote, &options)
-        } else {
-            kinds.open(path, &options)
-        };
-        let input = opened.map_err(|error| Failure::Refused(explained(error)))?;
+        let mut options = self.options()?.check(check);
+        options.input.kind = kind;
+        options.progress = Some(zt::Progress::new(&report));
+        let input = location.open(&options).map_err(|error| match error.kind() {
+            ErrorKind::Misuse if location.is_stdin() => Failure::misuse(error.message()),
+            // The files were opened, and do not fit together.
+            _ if error.object().is_some() || matches!(error.code(), "wrong-base" | "delta") => {
+                Failure::Error(error)
+            }
+            _ => Failure::Refused(explained(error)),
+        })?;
         match input.file().truncated() {
             Some(error) if truncated == Truncated::Refused => {
                 Err(Failure::Refused(input.blame(error.clone())))
             }
             _ => Ok(input),
         }
+    }
+
+    /// How every input is opened.
+    fn options(&self) -> Result<LocationOptions<'_>, Failure> {
+        let mut options = remote::options(&self.remote);
+        options.base = self.base.iter().map(|base| location(base)).collect();
+        let input = &mut options.input;
+        input.names = self.names.as_ref().map(Names::read).transpose()?;
+        input.ml_dtypes.clone_from(&self.ml_dtypes);
+        if self.v2_as_bf16 {
+            input.ml_dtypes.push(MlDtype::BFLOAT16);
+        }
+        input.follow_links = self.follow_links;
+        input.truncated = true;
+        Ok(options)
     }
 }
 

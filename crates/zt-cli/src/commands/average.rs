@@ -39,7 +39,7 @@ The keys of --json are the same as in `zt convert`.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, weights } = arguments;
-    files.write(OnDuplicate::Error, output, |inputs, options| {
-        Ok(vec![average(&inputs, weights, options)?])
-    })
+    let mut conversion = files.open(OnDuplicate::Error, output)?;
+    conversion.inputs = vec![average(&conversion.inputs, weights, &conversion.options)?];
+    conversion.write(output)
 }

@@ -63,17 +63,16 @@ input, counted from 1.
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let policy = arguments.duplicates.policy();
-    arguments.files.write(policy, output, |inputs, options| {
-        let Some(adapter) = &arguments.lora else {
-            return Ok(inputs);
-        };
-        let [base] = &inputs[..] else {
+    let mut conversion = arguments.files.open(policy, output)?;
+    if let Some(adapter) = &arguments.lora {
+        let [base] = &conversion.inputs[..] else {
             return Err(Failure::misuse(
                 "--lora is for one input: merge several inputs first, and open a set by its index",
             ));
         };
         expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
         let lora = Lora::open(adapter, InputOptions::new()).map_err(Failure::Refused)?;
-        Ok(vec![lora.scale(arguments.scale).merge(base, options)?])
-    })
+        conversion.inputs = vec![lora.scale(arguments.scale).merge(base, &conversion.options)?];
+    }
+    conversion.write(output)
 }

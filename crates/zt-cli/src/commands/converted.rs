@@ -6,17 +6,17 @@ use clap::Args;
 use zt::File;
 use zt::foreign::Kind;
 use zt_convert::foreign::AttributeChange;
-use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, Summary, ZT};
+use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, ZT};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::input::Opened;
 use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
-use crate::files::remote::{self, is_url};
+use crate::files::remote::{self, location};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
-use crate::output::absent;
+use crate::output::absent::{self, Absent};
 use crate::output::json::{object, path_text, paths as paths_shown, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
@@ -49,18 +49,28 @@ pub(crate) struct OutArgs {
     force: bool,
 }
 
+/// Open inputs, and how they are written to OUT.
+pub(crate) struct Conversion<'a> {
+    args: &'a OutArgs,
+    paths: &'a [PathBuf],
+    out: &'a Path,
+    excluded: Vec<Absent>,
+    /// What is written. A command may put other inputs here, which it has computed of these.
+    pub(crate) inputs: Vec<Input>,
+    pub(crate) options: ConvertOptions<'a>,
+}
+
 impl Files {
-    /// Writes to OUT what `compute` makes of the inputs.
-    pub(crate) fn write(
+    /// Opens the inputs.
+    pub(crate) fn open(
         &self,
         policy: OnDuplicate,
         output: &mut Output,
-        compute: impl FnOnce(Vec<Input>, &ConvertOptions<'_>) -> Result<Vec<Input>, Failure>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Conversion<'_>, Failure> {
         let Some((out, paths @ [_, ..])) = self.files.split_last() else {
             return Err(Failure::misuse("expected at least two files: an input and OUT"));
         };
-        self.out.write(paths, out, policy, output, compute)
+        self.out.open(paths, out, policy, output)
     }
 }
 
@@ -70,52 +80,56 @@ impl OutArgs {
         self.to.is_none() && self.set.is_empty() && !self.force && self.convert.keeps_contents()
     }
 
-    /// Writes to `out` what `compute` makes of the inputs.
-    pub(crate) fn write(
-        &self,
-        paths: &[PathBuf],
-        out: &Path,
+    /// Opens the inputs, to be written to `out`.
+    pub(crate) fn open<'a>(
+        &'a self,
+        paths: &'a [PathBuf],
+        out: &'a Path,
         policy: OnDuplicate,
         output: &mut Output,
-        compute: impl FnOnce(Vec<Input>, &ConvertOptions<'_>) -> Result<Vec<Input>, Failure>,
-    ) -> Result<Exit, Failure> {
+    ) -> Result<Conversion<'a>, Failure> {
         let is_stdout = is_stdout(out);
         if self.to.is_none() {
             hint_at_extension(out, output);
         }
-        let kinds = Kinds::builtin();
-        let target = target(self.to, &kinds, out, is_stdout)?;
-        let convert = &self.convert;
-        let mut options = convert.options(target)?.overwrite(self.force);
+        let target = target(self.to, &Kinds::builtin(), out, is_stdout)?;
+        let mut options = self.convert.options(target)?.overwrite(self.force);
         options.attributes = changes(&self.set)?;
         options.on_duplicate = policy;
         if is_stdout {
             expect_free(output, self.force)?;
         }
-        let Opened { inputs, excluded, .. } = convert.open_all(paths, output)?;
-        let inputs = compute(inputs, &options)?;
+        let Opened { inputs, excluded, .. } = self.convert.open_all(paths, output)?;
+        Ok(Conversion { args: self, paths, out, excluded, inputs, options })
+    }
+}
+
+impl Conversion<'_> {
+    /// Writes the inputs to OUT, and answers.
+    pub(crate) fn write(&self, output: &mut Output) -> Result<Exit, Failure> {
+        let Conversion { args, paths, out, excluded, inputs, options } = self;
+        let OutArgs { convert, force, .. } = args;
+        let (is_stdout, target) = (is_stdout(out), options.target);
         let files = inputs.iter().map(Input::file);
         let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
         let progress = Progress::new(Some(total));
         let report = |bytes| progress.report(bytes);
-        options.progress = Some(zt::Progress::new(&report));
+        let options = options.clone().progress(Some(zt::Progress::new(&report)));
         let converted = if is_stdout {
-            to_stdout(|stdout| kinds.convert(&inputs, stdout, &options))
-        } else if is_url(out) {
-            self.upload(out, &inputs, &options)
+            to_stdout(|stdout| zt_convert::convert(inputs, stdout, &options))
         } else {
-            let converted = kinds.convert_to_path(&inputs, out, &options);
-            converted.map_err(Failure::from)
+            let stores = remote::options(&convert.input.remote);
+            location(out).convert(inputs, &options, &stores).map_err(Failure::from)
         };
         drop(progress);
         let summary =
-            converted.inspect_err(|failure| convert.hint(failure, &inputs, self.force, output))?;
+            converted.inspect_err(|failure| convert.hint(failure, inputs, *force, output))?;
         output.warnings(&summary.warnings);
-        let exit = exit_without(&summary.damaged, &inputs);
+        let exit = exit_without(&summary.damaged, inputs);
         let duplicates = absent::duplicates(&summary.duplicates);
         let left_out = [
             left_out(&summary.left_out),
-            absent::text("excluded", &excluded),
+            absent::text("excluded", excluded),
             absent::text("duplicates left out", &duplicates),
         ];
         let left_out = left_out.concat();
@@ -136,7 +150,7 @@ impl OutArgs {
                 file_size: summary.byte_len,
                 left_out: &summary.left_out,
                 damaged: &summary.damaged,
-                excluded: &excluded,
+                excluded: excluded,
                 duplicates: &duplicates,
                 warnings: warnings(&summary.warnings),
             })?;
@@ -150,21 +164,6 @@ impl OutArgs {
             ))?;
         }
         Ok(exit)
-    }
-
-    /// Writes the file to a store.
-    fn upload(
-        &self,
-        out: &Path,
-        inputs: &[Input],
-        options: &ConvertOptions<'_>,
-    ) -> Result<Summary, Failure> {
-        if inputs.iter().flat_map(Input::paths).any(|path| path == out) {
-            return Err(Failure::overwrite(out, "is also an input: choose another output"));
-        }
-        let remote = &self.convert.input.remote;
-        let convert = |upload: &mut _| zt_convert::convert(inputs, upload, options);
-        Ok(remote::write(out, self.force, remote, convert)?)
     }
 }
 

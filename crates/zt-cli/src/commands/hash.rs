@@ -13,8 +13,7 @@ use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure, of_findings};
-use crate::files::remote;
-use crate::files::stdin::{self, is_stdin};
+use crate::files::remote::{self, location};
 use crate::files::sums;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, FaultBody, Pairs, object, path_text};
@@ -133,15 +132,14 @@ fn print(
 
 /// Checks the files that the lists name, as `sha256sum --check` does.
 fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    /// The longest list of a store.
+    const LONGEST: u64 = 64 << 20;
     let mut listed = Vec::new();
     for list in arguments.files.given() {
-        let text = if is_stdin(list) {
-            stdin::bytes()?
-        } else if remote::is_url(list) {
-            remote::bytes(list, &arguments.input.remote).map_err(Failure::Refused)?
-        } else {
-            std::fs::read(list).map_err(|error| zt::Error::from(error).with_path(list))?
-        };
+        let list = location(list);
+        let text = list.read(LONGEST, &remote::options(&arguments.input.remote));
+        let refused = if list.is_url() { Failure::Refused } else { Failure::Error };
+        let text = text.map_err(refused)?;
         // The byte order mark of an editor.
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
@@ -151,8 +149,7 @@ fn check(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
             }
             listed.push(sums::parse(line).ok_or_else(|| {
                 Failure::misuse(format!(
-                    "{}: line {}: expected a line of `zt hash --sums`: sha256:HASH, two spaces, a path",
-                    list.display(),
+                    "{list}: line {}: expected a line of `zt hash --sums`: sha256:HASH, two spaces, a path",
                     at + 1
                 ))
             })?);

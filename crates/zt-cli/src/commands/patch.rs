@@ -69,22 +69,23 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
         ));
     }
     if let Some(out) = out {
-        let mut read = Vec::new();
-        let written = args.write(&files, &out, OnDuplicate::Error, output, |inputs, options| {
-            let Some((base, deltas)) = inputs.split_first() else {
-                return Ok(inputs);
-            };
-            let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
-            let report = |bytes| progress.report(bytes);
-            let patch = Patch::new(base, deltas).progress(zt::Progress::new(&report));
-            // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
-            if is_stdout(&out) || options.skip_damaged {
-                return Ok(vec![patch.open()?]);
-            }
-            let result = patch.check(Check::Copy).open()?;
-            read = inputs;
-            Ok(vec![result])
-        });
+        let mut conversion = args.open(&files, &out, OnDuplicate::Error, output)?;
+        let Some((base, deltas)) = conversion.inputs.split_first() else {
+            return Err(Failure::misuse("expected a base and a delta"));
+        };
+        let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
+        let report = |bytes| progress.report(bytes);
+        // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
+        let is_checked = is_stdout(&out) || conversion.options.skip_damaged;
+        let check = if is_checked { Check::Whole } else { Check::Copy };
+        let patch = Patch::new(base, deltas).progress(zt::Progress::new(&report)).check(check);
+        let result = patch.open()?;
+        drop(progress);
+        let read = std::mem::replace(&mut conversion.inputs, vec![result]);
+        let written = conversion.write(output);
+        if is_checked {
+            return written;
+        }
         return written.map_err(|failure| blame(failure, &read, output));
     }
     if !args.is_plain() {

@@ -12,7 +12,7 @@ use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::size::Size;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
-use crate::files::remote::{self, is_url};
+use crate::files::remote::{self, is_url, location};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::absent::{self, Absent};
@@ -133,13 +133,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let options = SplitOptions::new(options.overwrite(arguments.force));
     let options = options.max_shard_size(arguments.max_shard_size.bytes).stem(&stem);
     let options = options.max_tensors(arguments.max_tensors.unwrap_or(u64::MAX));
-    let split = if is_url(&folder) {
-        let folder = remote::folder(&folder, &convert.input.remote)?;
-        kinds.split_to_store(inputs, &*folder, &options)
-    } else {
-        let _made = Folder::at(&folder)?;
-        kinds.split(inputs, &folder, &options)
-    };
+    let folder = location(&folder);
+    let made = if folder.is_url() { Folder::none() } else { Folder::at(folder.path())? };
+    let split = folder.split(inputs, &options, &remote::options(&convert.input.remote));
+    drop(made);
     drop(progress);
     if let Err(error) = &split
         && is_one_shard(error, file, &stem)

@@ -1,7 +1,5 @@
 //! URLs where a command takes a path.
 
-#[cfg(not(feature = "remote"))]
-mod off;
 #[cfg(feature = "remote")]
 mod on;
 mod secrets;
@@ -12,15 +10,17 @@ use std::path::Path;
 use clap::Args;
 use zt::{Error, ErrorKind, FileSource, codes};
 use zt_convert::foreign;
-
 #[cfg(not(feature = "remote"))]
-pub(crate) use off::{bytes, folder, open, report, write};
+use zt_model::LocationOptions;
+
 #[cfg(feature = "remote")]
-pub(crate) use on::{bytes, folder, open, report, write};
-pub(crate) use secrets::without_secrets;
+pub(crate) use on::{options, report};
+pub(crate) use secrets::{location, without_secrets};
 
 use crate::failure::Failure;
 use crate::files::stdin::refuse_stdin;
+#[cfg(not(feature = "remote"))]
+use crate::output::Output;
 
 /// Seconds.
 const TIMEOUT: u64 = 30;
@@ -63,8 +63,9 @@ pub(crate) fn expect_file(path: &Path, what: &str) -> Result<(), Failure> {
     refuse_stdin(path)?;
     expect_local(path, what)?;
     if path.is_dir() {
-        let error = FileSource::open(path).err();
-        let error = error.unwrap_or_else(|| io::Error::from(io::ErrorKind::IsADirectory).into());
+        // The system says why, or nothing.
+        let error = FileSource::open(path)
+            .map_or_else(Error::from, |_| io::Error::from(io::ErrorKind::IsADirectory).into());
         return Err(Failure::Refused(error.with_path(path)));
     }
     Ok(())
@@ -79,3 +80,12 @@ pub(crate) fn expect_local(path: &Path, what: &str) -> Result<(), Failure> {
     let error = Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message);
     Err(Failure::Error(error.with_path(path)))
 }
+
+/// Without stores, every URL is refused when it is opened.
+#[cfg(not(feature = "remote"))]
+pub(crate) fn options(_: &RemoteArgs) -> LocationOptions<'static> {
+    LocationOptions::new()
+}
+
+#[cfg(not(feature = "remote"))]
+pub(crate) fn report(_: &Output) {}

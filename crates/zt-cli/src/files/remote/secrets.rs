@@ -1,11 +1,11 @@
 //! Secrets in URLs: no message, no document and no error of another library can show them.
 
 use std::ffi::OsString;
-#[cfg(feature = "remote")]
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zt_convert::foreign;
+use zt_model::Location;
 
 /// Each URL with a secret: as it is shown everywhere, and as it is.
 static URLS: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
@@ -14,7 +14,7 @@ fn urls() -> MutexGuard<'static, Vec<(String, String)>> {
     URLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The argument without the secrets of its URL, which are kept for [`address`].
+/// The argument without the secrets of its URL, which are kept for [`location`].
 pub(crate) fn without_secrets(argument: OsString) -> OsString {
     let Some(text) = argument.to_str() else {
         return argument;
@@ -40,11 +40,12 @@ pub(crate) fn without_secrets(argument: OsString) -> OsString {
     }
 }
 
-/// The URL with its secrets.
-#[cfg(feature = "remote")]
-pub(super) fn address(path: &Path) -> String {
-    let text = path.to_string_lossy();
-    let urls = urls();
-    let known = urls.iter().find(|(shown, _)| *shown == text);
-    known.map_or_else(|| text.clone().into_owned(), |(_, url)| url.clone())
+/// What was typed, with its secrets.
+pub(crate) fn location(path: &Path) -> Location {
+    let known = path.to_str().and_then(|text| {
+        let urls = urls();
+        let known = urls.iter().find(|(shown, _)| shown == text);
+        known.map(|(shown, url)| Location::url(url, shown))
+    });
+    known.unwrap_or_else(|| Location::new(path))
 }
