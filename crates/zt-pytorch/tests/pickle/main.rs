@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod archive;
 mod draft;
 mod faults;
 mod machine;
