@@ -5,6 +5,14 @@ use std::fmt;
 use crate::risk::{Among, Use};
 
 /// Why a pickle is refused, and where.
+///
+/// ```
+/// use zt_pickle::{NoGlobal, PickleFault, load};
+///
+/// let error = load(b"K\x01", |_, _, _| None::<NoGlobal>).unwrap_err();
+/// assert_eq!(error.at, 2);
+/// assert_eq!(error.fault, PickleFault::Truncated { needed: 1, available: 0 });
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct PickleError {

@@ -5,6 +5,16 @@ use crate::global::Global;
 use crate::heap::{Heap, Node, NodeId, Value, reserve};
 
 /// The values of a heap that are of a kind, or hold a value of that kind at any depth.
+///
+/// ```
+/// use zt_pickle::{NoGlobal, Node, load};
+///
+/// // A list of an object outside the pickle.
+/// let pickle = load(b"(lU\x01xQa.", |_, _, _| None::<NoGlobal>)?;
+/// let holders = pickle.heap.holders(|node| matches!(node, Node::Persistent(_))).unwrap();
+/// assert!(holders.has(pickle.root));
+/// # Ok::<(), zt_pickle::PickleError>(())
+/// ```
 #[derive(Debug)]
 pub struct Holders(Vec<bool>);
 

@@ -24,6 +24,12 @@ const NESTED: usize = 4;
 
 /// The globals that bytes would use as pickles, one after another, up to the first that is invalid. What that
 /// one does before it breaks counts: Python runs it.
+///
+/// ```
+/// let found = zt_pickle::uses(b"cos\nsystem\n(Vtrue\ntR.");
+/// assert!(found[0].is_danger);
+/// assert_eq!(found[0].to_string(), r#"Python would call os.system("true"); nothing was run"#);
+/// ```
 pub fn uses(bytes: &[u8]) -> Vec<Use> {
     let mut found = Vec::new();
     in_streams(bytes, NESTED, &mut found);
@@ -196,9 +202,7 @@ impl<G: Global> Heap<'_, G> {
 
 /// The beginning of a text, escaped.
 fn cut(text: &str) -> String {
-    let beginning: String = text.chars().take(LEN).collect();
-    let escaped = beginning.escape_debug().to_string();
-    if beginning.len() < text.len() { escaped + "…" } else { escaped }
+    shortened(text).escape_debug().to_string()
 }
 
 fn shortened(text: &str) -> String {

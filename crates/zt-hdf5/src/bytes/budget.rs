@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::bytes::fault::Hdf5Fault;
+
 /// A limit and the bytes that are spent. Clones share them.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
@@ -17,6 +19,12 @@ impl Budget {
 
     pub(crate) fn spent(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Spends bytes that are made to read values.
+    pub(crate) fn decode(&self, byte_len: u64) -> Result<(), Hdf5Fault> {
+        let limit = self.limit;
+        self.spend(byte_len).map_err(|left| Hdf5Fault::Sparse { byte_len, left, limit })
     }
 
     /// Spends bytes. Refused bytes do not count. The error has the bytes that are left.

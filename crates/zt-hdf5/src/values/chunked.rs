@@ -142,9 +142,7 @@ impl Chunked {
         } else {
             product([all, self.bands.passes])?
         };
-        let limit = self.decoded.limit;
-        let spent = self.decoded.spend(byte_len);
-        spent.map_err(|left| Hdf5Fault::Sparse { byte_len, left, limit })
+        self.decoded.decode(byte_len)
     }
 
     fn gather(&self, band: &strided::Band) -> Result<Vec<u8>> {

@@ -44,15 +44,6 @@ impl MappedBytes {
         Some((first, last.checked_add(1)?))
     }
 
-    /// Spends the bytes that the source makes if it is read so many times.
-    fn allow(&self, times: u64) -> Result<()> {
-        // No limit reaches 2^64.
-        let byte_len = self.read_cost.saturating_mul(times);
-        let limit = self.decoded.limit;
-        let spent = self.decoded.spend(byte_len);
-        Ok(spent.map_err(|left| Hdf5Fault::Sparse { byte_len, left, limit })?)
-    }
-
     /// Copies the bytes from `offset` of the virtual dataset on.
     fn copy(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = offset.strict_add(out.len() as u64);
@@ -161,7 +152,8 @@ impl Assembled {
             let cut = Cut::within(&[byte_len], 1, strided::SEQUENTIAL_BAND);
             let pieces = byte_len.div_ceil(cut.rows.max(1));
             for (part, _) in &assembled.parts {
-                part.allow(pieces)?;
+                // No limit reaches 2^64.
+                part.decoded.decode(part.read_cost.saturating_mul(pieces))?;
             }
             assembled.bands = Some((bands.clone(), bands.next_id(), cut));
         }

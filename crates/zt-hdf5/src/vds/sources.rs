@@ -143,7 +143,16 @@ impl<'o> Sources<'o> {
                     Some(address) => mappings_at(file, address, index)?,
                     None => Vec::new(),
                 };
-                let mut resolver = Resolver::new(self, file, &dataset, depth);
+                let dimension = |declared| Dimension { declared, least: 0, unlimited: None };
+                let mut resolver = Resolver {
+                    sources: self,
+                    file,
+                    dataset: &dataset,
+                    depth,
+                    dimensions: dataset.shape().iter().copied().map(dimension).collect(),
+                    found: Vec::new(),
+                    missing: Vec::new(),
+                };
                 for mapping in &mappings {
                     resolver.add(mapping)?;
                 }
@@ -270,16 +279,6 @@ struct Dimension {
     unlimited: Option<u64>,
 }
 
-impl Dimension {
-    fn grow(&mut self, end: u64) {
-        self.unlimited = self.unlimited.max(Some(end));
-    }
-
-    fn size(&self) -> u64 {
-        self.unlimited.map_or(self.declared, |end| end.max(self.least))
-    }
-}
-
 /// Finds the source of every mapping of one virtual dataset.
 struct Resolver<'r, 'o> {
     sources: &'r mut Sources<'o>,
@@ -293,28 +292,7 @@ struct Resolver<'r, 'o> {
     missing: Vec<String>,
 }
 
-impl<'r, 'o> Resolver<'r, 'o> {
-    fn new(
-        sources: &'r mut Sources<'o>,
-        file: &'r Rc<Hdf5File>,
-        dataset: &'r Dataset,
-        depth: usize,
-    ) -> Self {
-        let declared = dataset.shape().iter();
-        let dimension =
-            |declared: &u64| Dimension { declared: *declared, least: 0, unlimited: None };
-        let dimensions = declared.map(dimension).collect();
-        Resolver {
-            sources,
-            file,
-            dataset,
-            depth,
-            dimensions,
-            found: Vec::new(),
-            missing: Vec::new(),
-        }
-    }
-
+impl Resolver<'_, '_> {
     fn add(&mut self, mapping: &Mapping) -> Result<()> {
         let unlimited = mapping.to.unlimited();
         let ends = mapping.to.ends();
@@ -371,7 +349,8 @@ impl<'r, 'o> Resolver<'r, 'o> {
     }
 
     fn grow(&mut self, axis: usize, end: u64) -> Result<()> {
-        self.dimensions.get_mut(axis).ok_or(Hdf5Fault::Selection)?.grow(end);
+        let dimension = self.dimensions.get_mut(axis).ok_or(Hdf5Fault::Selection)?;
+        dimension.unlimited = dimension.unlimited.max(Some(end));
         Ok(())
     }
 
@@ -395,18 +374,26 @@ impl<'r, 'o> Resolver<'r, 'o> {
     }
 
     /// The shape, the values and the level of the dataset, and the names of missing sources.
-    fn finish(mut self) -> Result<(Vec<u64>, Values, usize, Vec<String>)> {
-        let shape: Vec<u64> = self.dimensions.iter().map(Dimension::size).collect();
+    fn finish(self) -> Result<(Vec<u64>, Values, usize, Vec<String>)> {
+        let size = |it: &Dimension| it.unlimited.map_or(it.declared, |end| end.max(it.least));
+        let shape: Vec<u64> = self.dimensions.iter().map(size).collect();
         let byte_len = self.dataset.byte_len_of(&shape)?;
         if byte_len == 0 {
             return Ok((shape, Values::Stored(zt::Span::default()), 0, self.missing));
         }
         self.file.datasets.check_len(byte_len)?;
+        let (element_len, rows) = (self.dataset.element_len(), &mut self.sources.rows);
         let mut parts = Vec::new();
-        for (from, to, target) in std::mem::take(&mut self.found) {
-            parts.push(self.part(&from, &to, &target, &shape)?);
+        for (from, to, target) in self.found {
+            let from = from.runs(&target.shape, element_len, rows)?;
+            let to = to.runs(&shape, element_len, rows)?;
+            if from.total() != to.total() {
+                return Err(Hdf5Fault::Selection.into());
+            }
+            let (source, decoded) = (Arc::clone(&target.source), target.decoded.clone());
+            let (read_cost, level) = (target.values.read_cost(), target.level);
+            parts.push(MappedBytes { source, from, to, read_cost, decoded, level });
         }
-        let element_len = self.dataset.element_len();
         let fill = fill_value::read(&self.file.store, &self.dataset.header, element_len)?;
         // Sources may have been made before this dataset, with a depth of their own.
         let below = parts.iter().map(|part| part.level).fold(0, usize::max);
@@ -416,28 +403,5 @@ impl<'r, 'o> Resolver<'r, 'o> {
         let values = Values::made(assembled.read_cost(), Arc::new(assembled), None);
         // A level is below `DEPTH`.
         Ok((shape, values, below.strict_add(1), self.missing))
-    }
-
-    fn part(
-        &mut self,
-        from: &Selection,
-        to: &Selection,
-        target: &Found,
-        shape: &[u64],
-    ) -> Result<MappedBytes> {
-        let (element_len, rows) = (self.dataset.element_len(), &mut self.sources.rows);
-        let from = from.runs(&target.shape, element_len, rows)?;
-        let to = to.runs(shape, element_len, rows)?;
-        if from.total() != to.total() {
-            return Err(Hdf5Fault::Selection.into());
-        }
-        Ok(MappedBytes {
-            source: Arc::clone(&target.source),
-            from,
-            to,
-            read_cost: target.values.read_cost(),
-            decoded: target.decoded.clone(),
-            level: target.level,
-        })
     }
 }
