@@ -36,21 +36,21 @@ fn border(limit: impl Fn(u64) -> Limits, at: u64, code: &str, bytes: &[u8]) {
 #[test]
 fn a_manifest_of_the_limit_opens() {
     let draft = Draft::v1_2().with("w", item());
-    let limit = |manifest_len| Limits { manifest_len, ..Limits::default() };
+    let limit = |manifest_len| Limits::default().with_manifest_len(manifest_len);
     border(limit, draft.cbor().len() as u64, "manifest-size", &draft.build());
 }
 
 #[test]
 fn nesting_to_the_limit_opens() {
     let draft = Draft::v1_2().with("w", item()).set("deep", cbor::nested_arrays(9));
-    let limit = |nesting: u64| Limits { nesting: nesting as usize, ..Limits::default() };
+    let limit = |nesting: u64| Limits::default().with_nesting(nesting as usize);
     border(limit, 10, "cbor", &draft.build());
 }
 
 #[test]
 fn a_rank_of_the_limit_reads() {
     let draft = Draft::v1_2().with("w", Item::dense(&[1; 5], DType::U8, &[7]));
-    let limit = |rank: u64| Limits { rank: rank as usize, ..Limits::default() };
+    let limit = |rank: u64| Limits::default().with_rank(rank as usize);
     border(limit, 5, "schema", &draft.build());
 }
 
@@ -62,7 +62,7 @@ fn an_object_with_components_to_the_limit_reads() {
         });
         Draft::v1_2().with("w", item).build()
     };
-    let limit = |components: u64| Limits { components: components as usize, ..Limits::default() };
+    let limit = |components: u64| Limits::default().with_components(components as usize);
     // 16 is the most that the short way through the manifest reads.
     for len in [1, 16, 17, 1_024] {
         border(limit, len as u64, "schema", &draft(len));
@@ -76,7 +76,7 @@ fn an_object_with_components_to_the_limit_reads() {
 fn a_name_of_the_limit_reads() {
     for len in [5u64, 65_536] {
         let draft = Draft::v1_2().with_name(text(vec![b'n'; len as usize]), item());
-        let limit = |name_len: u64| Limits { name_len: name_len as usize, ..Limits::default() };
+        let limit = |name_len: u64| Limits::default().with_name_len(name_len as usize);
         border(limit, len, "schema", &draft.build());
     }
     let longest = Draft::v1_2().with_name(text(vec![b'n'; 65_537]), item()).build();
@@ -87,7 +87,7 @@ fn a_name_of_the_limit_reads() {
 /// Only what is decoded is limited: raw bytes are in the file.
 #[test]
 fn a_component_that_decodes_to_the_limit_reads() {
-    let limit = |decoded_len| Limits { decoded_len, ..Limits::default() };
+    let limit = |decoded_len| Limits::default().with_decoded_len(decoded_len);
     let content = vec![3; 1 << 20];
     let part = || Part::new("data", DType::U8, &content).frames(repeated_frame(3, 1 << 20));
     let item = || Item::new(&[1 << 20], "dense").part(part());
@@ -102,7 +102,7 @@ fn a_component_that_decodes_to_the_limit_reads() {
 /// Where neither the file nor the format says how long it is, the stream stops at the limit.
 #[test]
 fn a_component_of_unknown_length_stops_at_the_limit() {
-    let limit = |decoded_len| Limits { decoded_len, ..Limits::default() };
+    let limit = |decoded_len| Limits::default().with_decoded_len(decoded_len);
     let content = vec![3; 1 << 20];
     let part = Part::new("blob", DType::U8, &content).frames(repeated_frame(3, 1 << 20));
     let item = Item::new(&[7], "example.stream/1").part(part);

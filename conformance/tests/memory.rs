@@ -122,7 +122,7 @@ fn bombs_are_refused_by_the_limit_before_they_go_off() {
     let item = |shape: u64, said: u64| {
         Item::new(&[shape], "dense").part(part().set("uncompressed_length", uint(said)))
     };
-    let limits = Limits { decoded_len: 4 * MIB, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(4 * MIB);
     let options = OpenOptions::new().limits(limits);
     for (case, item, draft) in [
         ("zstd bomb, said", item(LEN, LEN), Draft::v1_2()),

@@ -324,7 +324,7 @@ fn archives_that_inflate_are_bounded_by_the_limit() {
     let alone = alone();
     let zeros = deflated_zeros(1 << 19);
     let byte_len = (1u32 << 19) * 258 + 1;
-    let limits = Limits { decoded_len: 4 * MIB, manifest_len: 4 * MIB, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(4 * MIB).with_manifest_len(4 * MIB);
     let options = OpenOptions::new().limits(limits);
     for (case, bytes) in [
         ("npz, a member of 129 MiB of zeros", deflated("w.npy", &zeros, byte_len)),

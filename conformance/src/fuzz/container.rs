@@ -31,7 +31,7 @@ pub fn manifest(bytes: &[u8]) {
 
 fn check_index(index: &Index<&[u8]>, layout: Layout) {
     let data = zt::Span::new(8, 1 << 40).expect("no overflow");
-    let placement = Placement { layout, data, limits: limits() };
+    let placement = Placement::new(layout, data, limits());
     let mut objects = Vec::new();
     let mut warnings = Vec::new();
     for at in 0..index.len() {

@@ -64,5 +64,5 @@ pub const BODIES: [Body; 24] = [
 
 /// Small enough that a run takes milliseconds and a leak of the limits shows.
 fn limits() -> Limits {
-    Limits { manifest_len: 1 << 20, decoded_len: 1 << 20, ..Limits::default() }
+    Limits::default().with_manifest_len(1 << 20).with_decoded_len(1 << 20)
 }

@@ -430,9 +430,9 @@ fn limits_are_those_of_the_reader_and_may_be_met() {
     };
     for less in [0, 1] {
         let expected = (less > 0).then_some(ErrorKind::Limit);
-        let limits = Limits { manifest_len: (manifest.len() - less) as u64, ..Limits::default() };
+        let limits = Limits::default().with_manifest_len((manifest.len() - less) as u64);
         assert_eq!(read(limits).err(), expected);
-        let limits = Limits { attributes_len: attributes.len() - less, ..Limits::default() };
+        let limits = Limits::default().with_attributes_len(attributes.len() - less);
         assert_eq!(read(limits).err(), expected);
     }
 }

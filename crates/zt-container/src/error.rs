@@ -379,6 +379,20 @@ impl std::error::Error for Error {
     }
 }
 
+/// The system's own error; else one with this error inside.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error {
+            Error::Io(error) => return error,
+            Error::Malformed(_) | Error::DigestMismatch { .. } => io::ErrorKind::InvalidData,
+            Error::Unsupported(_) => io::ErrorKind::Unsupported,
+            Error::Misuse(_) => io::ErrorKind::InvalidInput,
+            Error::Limit(_) => io::ErrorKind::Other,
+        };
+        io::Error::new(kind, error)
+    }
+}
+
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Self {
         Error::Io(error)

@@ -4,10 +4,11 @@
 /// memory or the time is spent. Spec: §12.
 ///
 /// ```
-/// let limits = zt_container::Limits { decoded_len: 1 << 30, ..Default::default() };
+/// let limits = zt_container::Limits::default().with_decoded_len(1 << 30);
 /// assert_eq!(limits.nesting, 64);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Bytes of the manifest. 1 GiB.
     pub manifest_len: u64,
@@ -45,4 +46,26 @@ impl Default for Limits {
             overlap: 8,
         }
     }
+}
+
+macro_rules! with {
+    ($($method:ident: $field:ident, $type:ty;)+) => {
+        impl Limits {$(
+            #[doc = concat!("The same with another [`", stringify!($field), "`](field@Self::", stringify!($field), ").")]
+            pub const fn $method(self, $field: $type) -> Self {
+                Limits { $field, ..self }
+            }
+        )+}
+    };
+}
+
+with! {
+    with_manifest_len: manifest_len, u64;
+    with_nesting: nesting, usize;
+    with_decoded_len: decoded_len, u64;
+    with_rank: rank, usize;
+    with_components: components, usize;
+    with_name_len: name_len, usize;
+    with_attributes_len: attributes_len, usize;
+    with_overlap: overlap, u64;
 }

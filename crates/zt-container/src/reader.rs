@@ -71,6 +71,13 @@ impl std::fmt::Debug for dyn Source + '_ {
     }
 }
 
+/// As [`BlobReader::read`]: the end comes once the content is whole and its digest is right.
+impl std::io::Read for BlobReader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        Ok(BlobReader::read(self, out)?)
+    }
+}
+
 impl<'a> BlobReader<'a> {
     /// A reader at the start of `blob`. It checks the digest, unless its algorithm is unknown.
     ///

@@ -86,7 +86,7 @@ fn a_blob_without_a_declared_length_streams_up_to_the_limit() {
     let content = content();
     let stored = frames(&content);
     let blob = zstd_blob(&stored, None);
-    let limits = |decoded_len| Limits { decoded_len, ..Limits::default() };
+    let limits = |decoded_len| Limits::default().with_decoded_len(decoded_len);
     let source = Memory::new(stored);
     assert_eq!(stream(&source, &blob, &limits(content.len() as u64)).unwrap(), content);
     let error = stream(&source, &blob, &limits(content.len() as u64 - 1)).unwrap_err();
@@ -171,7 +171,7 @@ fn a_frame_that_breaks_off_is_explained_by_what_lies_behind_it() {
 #[test]
 fn a_declared_length_may_be_the_limit() {
     let declared = |decoded_len, limit| {
-        let limits = Limits { decoded_len: limit, ..Limits::default() };
+        let limits = Limits::default().with_decoded_len(limit);
         let blob = Blob {
             encoding: Encoding::Zstd,
             decoded_len: Some(decoded_len),
@@ -200,6 +200,23 @@ fn a_reader_counts_what_it_has_given() {
     assert_eq!(reader.produced(), 1000);
     reader.read(&mut vec![0; content.len()]).unwrap();
     assert_eq!(reader.produced(), content.len() as u64);
+}
+
+#[test]
+fn a_reader_is_one_of_std_and_its_errors_keep_their_cause() {
+    let content = content();
+    let stored = frames(&content);
+    let source = Memory::new(stored.clone());
+    let read = |declared: u64| {
+        let blob = zstd_blob(&stored, Some(declared));
+        let mut all = Vec::new();
+        std::io::copy(&mut BlobReader::new(&source, &blob, &Limits::default()).unwrap(), &mut all)?;
+        Ok::<_, std::io::Error>(all)
+    };
+    assert!(read(content.len() as u64).unwrap() == content);
+    let error = read(content.len() as u64 + 1).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    assert!(error.get_ref().is_some_and(|cause| cause.is::<Error>()));
 }
 
 #[test]
@@ -268,7 +285,7 @@ fn every_cut_of_a_compressed_blob_is_refused() {
 
 #[test]
 fn a_raw_blob_has_the_length_that_it_is_declared_to_have() {
-    let limits = Limits { decoded_len: 2, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(2);
     let source = Memory::new([1, 2, 3, 4, 5, 6, 7, 8]);
     let raw = Blob::raw(Span::new(0, 4).unwrap());
     // Raw bytes are in the file: the limit is on decoded bytes.

@@ -38,7 +38,7 @@ fn blob(byte_len: u64, encoding: Encoding, decoded_len: Option<u64>) -> Blob {
 /// Reads this blob into `len` bytes.
 fn read(blob: &Blob, len: usize) -> Error {
     let source = Memory::new([7; 8]);
-    let limits = Limits { decoded_len: 1 << 20, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(1 << 20);
     read_into(&source, blob, true, &limits, &mut vec![0; len]).unwrap_err()
 }
 
@@ -102,7 +102,7 @@ fn of_framing() {
     ] {
         check(&open(&file), code, offset, words);
     }
-    let limits = Limits { manifest_len: 0, ..Limits::default() };
+    let limits = Limits::default().with_manifest_len(0);
     let error = Container::open(Memory::new(sized(1, b"ZTEN1000")), &limits).unwrap_err();
     let words = "a manifest of 1 bytes is above the limit of 0";
     check(&error, "manifest-size", None, words);

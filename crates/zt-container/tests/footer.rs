@@ -83,7 +83,7 @@ fn says_what_a_foreign_file_begins_with() {
 #[test]
 fn holds_the_manifest_against_the_limit() {
     let bytes = file(b"ZTEN1000", &[0; 100], 100, b"ZTEN1000");
-    let limits = |manifest_len| Limits { manifest_len, ..Limits::default() };
+    let limits = |manifest_len| Limits::default().with_manifest_len(manifest_len);
     assert!(Footer::locate(&Memory::new(&bytes), &limits(100)).is_ok());
     let error = Footer::locate(&Memory::new(&bytes), &limits(99)).unwrap_err();
     assert!(matches!(error, Error::Limit(LimitExceeded::Manifest { limit: 99, found: 100 })));

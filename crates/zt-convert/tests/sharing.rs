@@ -314,7 +314,7 @@ fn ranges_that_overlap_beyond_the_limit_are_not_written() {
     assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
     assert!(written.is_empty());
 
-    let limits = Limits { overlap: 128, ..Limits::default() };
+    let limits = Limits::default().with_overlap(128);
     let file = OpenOptions::new().limits(limits).open_bytes(shingles());
     let content = content(file.as_ref().unwrap());
     let (summary, written) = to(&ConvertOptions::new(ZT), &[Input::from(file.unwrap())]);

@@ -2,7 +2,6 @@
 //! diagonal of a square matrix.
 
 use std::borrow::Cow;
-use std::num::NonZero;
 
 use zt_formats::{
     Complex, ComponentSignature, Decode, Dense, Elements, Error, FormatViolation, LogicalType,
@@ -210,12 +209,7 @@ fn a_format_with_the_required_methods_only_has_no_dense_value() {
 
 #[test]
 fn a_registry_lists_what_it_knows_in_order() {
-    let third = LogicalType {
-        name: "acme.third".into(),
-        dtype: DType::I64,
-        storage_elements: NonZero::<u64>::MIN,
-        decode: Decode::F64(|_| 0.0),
-    };
+    let third = LogicalType::new("acme.third", DType::I64, Decode::F64(|_| 0.0));
     let text = format!("{third:?}");
     assert!(text.ends_with("decode: F64 }"), "no address: {text}");
     let registry = Registry::empty()
@@ -300,12 +294,8 @@ fn a_logical_type_from_outside_is_read_and_cast_in_its_own_precision() {
         let bits = bytes.first_chunk().map_or(0, |bytes| i64::from_le_bytes(*bytes));
         bits as f64 / 65_536.0
     };
-    let registry = Registry::builtin().with_logical_type(LogicalType {
-        name: "acme.fixed".into(),
-        dtype: DType::I64,
-        storage_elements: NonZero::<u64>::MIN,
-        decode: Decode::F64(fixed),
-    });
+    let fixed = LogicalType::new("acme.fixed", DType::I64, Decode::F64(fixed));
+    let registry = Registry::builtin().with_logical_type(fixed);
     let bits = [1i64 << 16, -(1 << 15), (1 << 40) + 1];
     let elements = Elements::from(&bits).with_logical_type("acme.fixed");
     let wide = [1.0, -0.5, f64::from(1 << 24) + 1.0 / 65_536.0];

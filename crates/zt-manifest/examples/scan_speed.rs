@@ -17,8 +17,7 @@ fn main() -> Result<()> {
     });
     let manifest = Manifest { objects: objects.collect(), ..Manifest::default() };
     let limits = Limits::default();
-    let placement =
-        Placement { layout: Layout::V1_1, data: Span::new(8, 1 << 40).unwrap_or_default(), limits };
+    let placement = Placement::new(Layout::V1_1, Span::new(8, 1 << 40).unwrap_or_default(), limits);
 
     let cbor = manifest.to_cbor()?;
     println!("{} bytes, {} objects", cbor.len(), manifest.objects.len());

@@ -37,11 +37,7 @@
 //! let cbor = manifest.to_cbor()?;
 //!
 //! let limits = Limits::default();
-//! let placement = Placement {
-//!     layout: Layout::V1_1,
-//!     data: Span::new(8, 80).unwrap(),
-//!     limits,
-//! };
+//! let placement = Placement::new(Layout::V1_1, Span::new(8, 80).unwrap(), limits);
 //! let index = Index::parse(&cbor, Layout::V1_1, &limits)?;
 //! let position = index.find("weight").unwrap();
 //! let mut warnings = Vec::new();

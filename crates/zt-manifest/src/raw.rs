@@ -11,6 +11,7 @@ use crate::value::Value;
 /// It can describe an invalid object. [`RawObject::validate`] makes an [`crate::Object`] of a valid one. A
 /// field of the wrong type is left out, and the first such fault is kept.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct RawObject {
     /// Dimensions; `None` if there are more than [`Limits::rank`](crate::Limits::rank).
     pub shape: Option<Vec<u64>>,
@@ -33,6 +34,7 @@ pub struct RawObject {
 
 /// The fields of a component's map, in the file's spelling; every field is optional.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct RawComponent {
     /// Storage type, such as `f32`, or `float32` in 0.1 and 1.0.
     pub dtype: Option<Text>,

@@ -14,6 +14,7 @@ use crate::warning::Warning;
 
 /// Where the blobs of a file may lie, and the layout and limits to read its manifest with.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Placement {
     /// The generation of the container.
     pub layout: Layout,
@@ -21,6 +22,13 @@ pub struct Placement {
     pub data: Span,
     /// Only `decoded_len` is used here.
     pub limits: Limits,
+}
+
+impl Placement {
+    /// Blobs in the region `data` of a file of this generation.
+    pub const fn new(layout: Layout, data: Span, limits: Limits) -> Self {
+        Placement { layout, data, limits }
+    }
 }
 
 impl RawObject {

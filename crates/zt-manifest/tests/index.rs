@@ -210,7 +210,7 @@ fn a_deep_manifest_meets_the_limit_and_not_the_end_of_the_stack() {
 
 #[test]
 fn a_limit_on_nesting_cannot_be_lifted_beyond_what_the_stack_holds() {
-    let limits = Limits { nesting: usize::MAX, ..Limits::default() };
+    let limits = Limits::default().with_nesting(usize::MAX);
     let nested = |levels: usize| {
         let mut bytes = b"\xA3\x67version\x651.2.0\x67objects\xA0\x61x".to_vec();
         bytes.extend(b"\x81".repeat(levels));
@@ -225,11 +225,11 @@ fn a_limit_on_nesting_cannot_be_lifted_beyond_what_the_stack_holds() {
 
 #[test]
 fn a_manifest_longer_than_the_limit_is_refused_unread() {
-    let limits = Limits { manifest_len: 10, ..Limits::default() };
+    let limits = Limits::default().with_manifest_len(10);
     let error = Index::parse([0xFF; 11], Layout::V1_1, &limits).unwrap_err();
     assert_eq!(error.code(), "manifest-size");
     let bytes = encode(&root());
-    let limits = Limits { manifest_len: bytes.len() as u64, ..limits };
+    let limits = limits.with_manifest_len(bytes.len() as u64);
     assert!(Index::parse(&bytes, Layout::V1_1, &limits).is_ok());
 }
 

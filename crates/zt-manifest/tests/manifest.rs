@@ -208,7 +208,7 @@ fn no_more_attributes_are_written_than_readers_decode() {
         assert_eq!(made.as_ref().err().map(Error::code), (!is_taken).then_some("schema"));
         let Ok(made) = made else { continue };
         for (attributes_len, is_sound) in [(limit, true), (limit - 1, false)] {
-            let limits = Limits { attributes_len, ..Limits::default() };
+            let limits = Limits::default().with_attributes_len(attributes_len);
             let index = Index::parse(&made[..], Layout::V1_1, &limits).unwrap();
             assert_eq!(index.object(0).fault().is_none(), is_sound, "{attributes_len}");
         }

@@ -228,15 +228,15 @@ fn version_1_1_has_zstd_without_a_decoded_length() {
 
 #[test]
 fn rank_and_name_have_limits() {
-    let limits = Limits { rank: 2, name_len: 0, ..Limits::default() };
+    let limits = Limits::default().with_rank(2).with_name_len(0);
     let bytes = manifest(object(component()));
     let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
     let object = index.object(0);
     let named = &object.fault().unwrap().error;
     assert_eq!(named.code(), "schema");
     assert_eq!(named.to_string(), "a name of 1 bytes, above the limit of 0");
-    let enough = Limits { name_len: 1, ..limits };
-    let flat = Limits { rank: 1, ..enough };
+    let enough = limits.with_name_len(1);
+    let flat = enough.with_rank(1);
     let index = Index::parse(&bytes, Layout::V1_1, &flat).unwrap();
     let object = index.object(0);
     let fault = object.fault().unwrap().error.to_string();
@@ -259,7 +259,7 @@ fn components_beyond_the_limit_are_counted_and_none_of_them_kept() {
         let components = roles.iter().map(|role| (Cbor::from(*role), component()));
         let components = Cbor::Map(components.collect());
         let bytes = manifest(with(object(component()), "components", components));
-        let limits = Limits { components: most, ..Limits::default() };
+        let limits = Limits::default().with_components(most);
         let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
         let raw = index.object(0);
         let kept = if expected.is_some() { 0 } else { roles.len() };
@@ -295,7 +295,7 @@ fn attributes_may_be_as_long_as_the_limit() {
     // Four bytes: a map of one pair, a key of one letter, a number below 24.
     let bytes = manifest(with(object(component()), "attributes", cbor!({"k" => 1}).unwrap()));
     for (attributes_len, sound) in [(4, true), (3, false)] {
-        let limits = Limits { attributes_len, ..Limits::default() };
+        let limits = Limits::default().with_attributes_len(attributes_len);
         let index = Index::parse(&bytes, Layout::V1_1, &limits).unwrap();
         assert_eq!(index.object(0).fault().is_none(), sound, "{attributes_len}");
     }

@@ -16,7 +16,7 @@ use zt_manifest::{
 const LAYOUTS: [Layout; 3] = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
 
 fn placement(layout: Layout) -> Placement {
-    Placement { layout, data: Span::new(8, 1 << 40).unwrap(), limits: Limits::default() }
+    Placement::new(layout, Span::new(8, 1 << 40).unwrap(), Limits::default())
 }
 
 fn value() -> impl Strategy<Value = Value> {

@@ -67,7 +67,9 @@ pub(super) fn open(
 
 fn repeated(object: Option<&str>, key: &str) -> Warning {
     let message = format!("duplicate key {key:?} in the metadata; the first value is kept");
-    Warning { object: object.map(ToOwned::to_owned), ..Warning::new("attribute-conflict", message) }
+    let mut warning = Warning::new("attribute-conflict", message);
+    warning.object = object.map(ToOwned::to_owned);
+    warning
 }
 
 struct Names {

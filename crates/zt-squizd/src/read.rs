@@ -254,10 +254,9 @@ impl Reader {
     }
 
     fn warn(&mut self, object: Option<&str>, message: impl Into<String>) {
-        self.builder.warning(Warning {
-            object: object.map(str::to_owned),
-            ..Warning::new(AMBIGUOUS, message)
-        });
+        let mut warning = Warning::new(AMBIGUOUS, message);
+        warning.object = object.map(str::to_owned);
+        self.builder.warning(warning);
     }
 
     fn finish(mut self) -> Result<zt::File> {

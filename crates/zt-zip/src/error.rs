@@ -11,6 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// An inflating source wraps it in an [`io::Error`]; `Error::from` gets it back.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The source could not be read, memory is missing, or a CRC-32 differs.
     #[error(transparent)]

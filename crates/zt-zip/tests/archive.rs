@@ -80,7 +80,7 @@ fn a_directory_may_be_as_long_as_the_limit() {
     let field = bytes[end + 12..].first_chunk().copied().unwrap();
     let len = u64::from(u32::from_le_bytes(field));
     let open = |manifest_len| {
-        let limits = Limits { manifest_len, ..Limits::default() };
+        let limits = Limits::default().with_manifest_len(manifest_len);
         Archive::open(&Memory::new(&bytes), &limits)
     };
     assert_eq!(open(len).unwrap().members().len(), 2);

@@ -144,7 +144,9 @@ fn objects_of_other_files_are_included_as_they_are_there() {
         builder.object(format!("{name}.inside"), object(&[2], 1, 2), source);
         builder.object(format!("{name}.outside"), object(&[2], 3, 2), source);
         builder.object("both", object(&[1], 0, 1), source);
-        builder.warning(Warning { message: name.to_owned(), ..warning("both") });
+        let mut both = warning("both");
+        both.message = name.to_owned();
+        builder.warning(both);
         builder.build().unwrap()
     };
     let mut builder = FileBuilder::new(Kind::new("set"), OpenOptions::new());
@@ -215,7 +217,7 @@ fn names_are_unique_and_found_in_any_order() {
 #[test]
 fn the_limits_hold_for_other_formats_too() {
     let limits =
-        Limits { rank: 2, components: 2, name_len: 4, attributes_len: 8, ..Limits::default() };
+        Limits::default().with_rank(2).with_components(2).with_name_len(4).with_attributes_len(8);
     let (mut builder, source) = builder(OpenOptions::new().limits(limits));
     builder.object("four", object(&[1, 1], 0, 1), source);
     builder.object("fifth", object(&[1], 0, 1), source);
@@ -421,7 +423,7 @@ fn what_is_included_is_held_to_the_limits_of_the_whole() {
     let source = part.source(Memory::new(frame));
     part.object("x", object, source);
     let part = part.build().unwrap();
-    let limits = Limits { decoded_len: 3999, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(3999);
     let mut set = FileBuilder::new(Kind::new("set"), OpenOptions::new().limits(limits));
     set.include(&part, |_| true);
     let set = set.build().unwrap();

@@ -221,7 +221,7 @@ fn an_object_of_an_unknown_format_has_no_dense_hash_and_no_fault() {
 
 #[test]
 fn what_unfolds_to_more_than_the_limit_is_a_problem_of_its_object_alone() {
-    let limits = Limits { decoded_len: 1000, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(1000);
     let options = OpenOptions::new().limits(limits);
     let file = options.open_bytes(sample(WriteOptions::new().zstd(1)));
     let report = verify(&file.unwrap(), false);

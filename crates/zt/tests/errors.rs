@@ -144,7 +144,7 @@ fn of_files() {
     let text = digest.message();
     assert!([was, is].iter().all(|sum| text.contains(&sum.to_string())));
 
-    let limits = Limits { name_len: 1, rank: 2, ..Limits::default() };
+    let limits = Limits::default().with_name_len(1).with_rank(2);
     let options = OpenOptions::new().limits(limits);
     let mut builder = FileBuilder::new(Kind::new("test"), options);
     let source = builder.source(Memory::new([1, 2, 3, 4]));
@@ -230,11 +230,9 @@ fn warnings_name_their_object_and_component() {
         (Some("w"), None, "w: a remark"),
         (Some("w"), Some("data"), "w/data: a remark"),
     ] {
-        let warning = Warning {
-            object: object.map(str::to_owned),
-            component: component.map(str::to_owned),
-            ..Warning::new("test", "a remark")
-        };
+        let mut warning = Warning::new("test", "a remark");
+        warning.object = object.map(str::to_owned);
+        warning.component = component.map(str::to_owned);
         assert_eq!(warning.to_string(), words);
     }
 }

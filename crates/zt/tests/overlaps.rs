@@ -74,7 +74,7 @@ fn many() -> Shingles {
 
 fn opened(bytes: &[u8], overlap: u64) -> (File, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
-    let limits = Limits { overlap, ..Limits::default() };
+    let limits = Limits::default().with_overlap(overlap);
     let source = Counted(bytes.to_vec(), Arc::clone(&count));
     let file = OpenOptions::new().limits(limits).open_source(source);
     (file.unwrap(), count)

@@ -325,7 +325,7 @@ fn verifying_always_sees_what_changes_after_the_first_read() {
 #[test]
 fn a_limit_refuses_before_anything_is_decoded() {
     let bytes = sample(WriteOptions::new().zstd(1));
-    let limits = Limits { decoded_len: 23_999, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(23_999);
     let file = OpenOptions::new().limits(limits).open_bytes(bytes).unwrap();
     assert_eq!(file.tensor("ramp").unwrap_err().code(), "decompression-limit");
     assert!(file.tensor("flags").is_ok());

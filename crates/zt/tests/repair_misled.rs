@@ -404,7 +404,7 @@ fn among_more_beginnings_than_are_tried_nothing_is_taken_for_the_file() {
     many.extend_from_slice(&later[later.len() - len..]);
     many.extend_from_slice(b"junk");
     let mut options = options();
-    options = options.limits(zt::Limits { overlap: 0, ..zt::Limits::default() });
+    options = options.limits(zt::Limits::default().with_overlap(0));
     let recovery = examine(Memory::new(many), &options).unwrap();
     assert_eq!(recovery.verdict(), Verdict::Doubtful);
     assert!(!recovery.is_exhaustive());

@@ -368,7 +368,7 @@ fn parts_of_values_of_an_unknown_type_are_those_of_the_whole() {
 fn a_part_larger_than_the_limits_allow_is_refused() {
     let q8_0 = BlockType::from_format("gguf.q8_0/1").unwrap();
     let rows = Blocks::new(q8_0, [4, 192], &[0; 34 * 6 * 4][..]).unwrap();
-    let limits = Limits { decoded_len: 192 * 4, ..Limits::default() };
+    let limits = Limits::default().with_decoded_len(192 * 4);
     let options = OpenOptions::new().limits(limits);
     let file = options.open_bytes(written(&rows, WriteOptions::new()));
     let file = file.unwrap();

@@ -263,7 +263,7 @@ fn attributes_beyond_what_readers_decode_are_not_written() {
 #[test]
 fn what_only_a_larger_limit_reads_is_not_copied_and_not_added_to_a_file() {
     let limit = Limits::default().attributes_len;
-    let limits = Limits { attributes_len: 2 * limit, ..Limits::default() };
+    let limits = Limits::default().with_attributes_len(2 * limit);
     let mut builder = FileBuilder::new(Kind::new("test"), OpenOptions::new().limits(limits));
     let source = builder.source(Memory::new([1u8]));
     let blob = Blob::raw(Span::new(0, 1).unwrap());

@@ -162,12 +162,10 @@ fn attributes_of_coordinates_are_dropped_with_them() {
 /// A piece that is read at a time ends with a whole value, for values of any length.
 #[test]
 fn values_of_three_bytes_are_cast_whole() {
-    let registry = Registry::builtin().with_logical_type(LogicalType {
-        name: "acme.u24".into(),
-        dtype: DType::U8,
-        storage_elements: std::num::NonZero::new(3).unwrap(),
-        decode: Decode::F32(|bytes| f32::from(u16::from_le_bytes([bytes[0], bytes[2]]))),
-    });
+    let decode = Decode::F32(|bytes| f32::from(u16::from_le_bytes([bytes[0], bytes[2]])));
+    let mut u24 = LogicalType::new("acme.u24", DType::U8, decode);
+    u24.storage_elements = std::num::NonZero::new(3).unwrap();
+    let registry = Registry::builtin().with_logical_type(u24);
     let mut bytes = Vec::new();
     let options = WriteOptions::new().registry(registry.clone());
     let mut writer = options.to_writer(&mut bytes).unwrap();

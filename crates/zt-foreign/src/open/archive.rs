@@ -126,6 +126,7 @@ pub fn error(error: zt_zip::Error) -> Error {
     match error {
         zt_zip::Error::Container(error) => error.into(),
         zt_zip::Error::Archive(violation) => refused(violation),
+        other => std::io::Error::from(other).into(),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::open::{Folder, Input, InputOptions};
 
 /// The path of a source, and the options with which it is opened.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Opening<'a> {
     /// The path or the URL of the file; `None` for a source that has none.
     pub path: Option<&'a Path>,

@@ -11,6 +11,7 @@ const CUT_MAX: usize = 4;
 /// Why slices do not make up a tensor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
+#[non_exhaustive]
 pub enum SliceFault {
     #[error("a slice has {found} dimensions, its tensor has {expected}")]
     Rank { expected: usize, found: usize },

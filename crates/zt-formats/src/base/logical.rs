@@ -13,21 +13,18 @@ use crate::base::fp8::{F8E4M3Fn, F8E4M3FnUz, F8E5M2, F8E5M2FnUz};
 /// A logical type: a row of the registry's table. Spec: §7.2.
 ///
 /// ```
-/// use std::num::NonZero;
 /// use zt_formats::{Decode, Elements, LogicalType, Registry, Scalar};
 /// use zt_formats::DType;
 ///
-/// let registry = Registry::builtin().with_logical_type(LogicalType {
-///     name: "acme.percent".into(),
-///     dtype: DType::U8,
-///     storage_elements: NonZero::<u64>::MIN,
-///     decode: Decode::F32(|bytes| f32::from(bytes[0]) / 100.0),
-/// });
+/// let percent = Decode::F32(|bytes| f32::from(bytes[0]) / 100.0);
+/// let percent = LogicalType::new("acme.percent", DType::U8, percent);
+/// let registry = Registry::builtin().with_logical_type(percent);
 /// let elements = Elements::new(DType::U8, &[25u8][..]).with_logical_type("acme.percent");
 /// assert_eq!(elements.scalars(&registry)?.next(), Some(Scalar::F32(0.25)));
 /// # Ok::<(), zt_formats::Error>(())
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct LogicalType {
     /// The manifest's `type`.
     pub name: Text,
@@ -55,6 +52,12 @@ pub enum Decode {
 }
 
 impl LogicalType {
+    /// A type whose values are a storage element each. [`storage_elements`](field@Self::storage_elements) may be
+    /// set to more.
+    pub fn new(name: impl Into<Text>, dtype: DType, decode: Decode) -> Self {
+        LogicalType { name: name.into(), dtype, storage_elements: ONE, decode }
+    }
+
     /// The specification's logical type of this name.
     pub fn builtin(name: &str) -> Option<&'static LogicalType> {
         BUILTIN.iter().find(|logical| logical.name == name)

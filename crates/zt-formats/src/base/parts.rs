@@ -12,6 +12,36 @@ use crate::base::signature::{ComponentSignature, Signature};
 ///
 /// Only the components that were asked for are here; see
 /// [`ObjectFormat::data_roles`](crate::base::format::ObjectFormat::data_roles).
+///
+/// The crate `zt` makes them of files. Without it:
+///
+/// ```
+/// use std::borrow::Cow;
+/// use std::io::Read;
+/// use zt_container::{Container, FileSource, Limits};
+/// use zt_formats::{DType, Dense, Elements, Parts, View};
+/// use zt_manifest::{Index, Placement};
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/corpus/valid/dense_i32.zt");
+/// let limits = Limits::default();
+/// let container = Container::open(FileSource::open(path)?, &limits)?;
+/// let (layout, data) = (container.layout(), container.footer().data());
+/// let index = Index::parse(container.manifest_bytes()?, layout, &limits)?;
+/// let placement = Placement::new(layout, data, limits);
+/// let object = index.object(0).validate(&placement, &mut Vec::new())?;
+/// let mut elements = Vec::new();
+/// for (role, component) in &object.components {
+///     let mut bytes = Vec::new();
+///     container.read_blob(&component.blob)?.read_to_end(&mut bytes)?;
+///     let mut of_role = Elements::new(component.dtype.unwrap_or(DType::U8), bytes);
+///     of_role.logical_type = component.logical_type.clone();
+///     elements.push((role.clone(), of_role));
+/// }
+/// let (shape, attributes) = (object.shape[..].into(), Cow::Borrowed(object.attributes()));
+/// let dense = Dense::from_parts(Parts { shape, attributes, elements })?;
+/// assert_eq!(dense.shape(), [2, 3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Parts<'a> {
     /// The dimensions.

@@ -58,7 +58,9 @@ pub(crate) fn escaped_message(name: &str) -> String {
 
 /// The warning about an escaped name.
 pub(crate) fn renamed(object: Option<&str>, name: &str) -> Warning {
-    Warning { object: object.map(ToOwned::to_owned), ..Warning::new(CODE, escaped_message(name)) }
+    let mut warning = Warning::new(CODE, escaped_message(name));
+    warning.object = object.map(ToOwned::to_owned);
+    warning
 }
 
 #[cfg(test)]

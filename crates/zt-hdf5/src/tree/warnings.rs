@@ -27,18 +27,19 @@ impl<'o> Warnings<'o> {
         Warnings { object, byte_len }
     }
 
-    fn add(&mut self, builder: &mut FileBuilder, warning: Warning) {
+    fn add(&mut self, builder: &mut FileBuilder, mut warning: Warning) {
         let name_len = self.object.map_or(0, str::len);
         let len = warning.message.len().strict_add(name_len) as u64;
         self.byte_len = self.byte_len.strict_add(len);
-        builder.warning(Warning { object: self.object.map(ToOwned::to_owned), ..warning });
+        warning.object = self.object.map(ToOwned::to_owned);
+        builder.warning(warning);
     }
 
     /// Adds the number of warnings above [`REPORTED`], of `count` in all.
-    fn add_rest(&mut self, builder: &mut FileBuilder, warning: Warning, count: usize) {
+    fn add_rest(&mut self, builder: &mut FileBuilder, mut warning: Warning, count: usize) {
         if let Some(more) = count.checked_sub(REPORTED).filter(|more| *more > 0) {
-            let message = format!("{more} more {}", warning.message);
-            self.add(builder, Warning { message, ..warning });
+            warning.message = format!("{more} more {}", warning.message);
+            self.add(builder, warning);
         }
     }
 }

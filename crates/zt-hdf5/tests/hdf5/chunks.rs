@@ -409,7 +409,7 @@ fn values_above_the_limit_of_the_caller_are_refused() {
     });
     for (bytes, limit, expected) in [(piped, 8, &[5, 6][..]), (unpiped, 12, &[1, 2, 0])] {
         let opened = |decoded_len: u64| {
-            let limits = Limits { decoded_len, ..Limits::default() };
+            let limits = Limits::default().with_decoded_len(decoded_len);
             let options = OpenOptions::new().limits(limits);
             opened_with(Memory::new(bytes.clone()), options).unwrap()
         };

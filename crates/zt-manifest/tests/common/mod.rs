@@ -63,7 +63,7 @@ pub(crate) fn refused(bytes: &[u8], layout: Layout) -> &'static str {
 }
 
 pub(crate) fn placement(layout: Layout) -> Placement {
-    Placement { layout, data: Span::new(8, 1000).unwrap(), limits: Limits::default() }
+    Placement::new(layout, Span::new(8, 1000).unwrap(), Limits::default())
 }
 
 /// The object `w`, its data region being 8..1008, and what there is to warn of.

@@ -94,7 +94,7 @@ fn limits_may_be_met() {
 #[test]
 fn operator_sets_are_metadata() {
     let imports = |count: usize, manifest_len: u64| {
-        let limits = Limits { manifest_len, ..Limits::default() };
+        let limits = Limits::default().with_manifest_len(manifest_len);
         let bytes = [model(&[initializer("w", &[1.0])]), field(8, []).repeat(count)].concat();
         opened_with(Memory::new(bytes), OpenOptions::new().limits(limits))
     };

@@ -390,7 +390,7 @@ fn refuses_names_above_the_limit() {
     let items = Py::List(vec![vector("FloatStorage", "f", 4)]);
     let bytes = file(&Py::Dict(vec![("a".into(), items)]), &[("f", 4, vec![0; 16])]);
     let opened = |name_len| {
-        let limits = Limits { name_len, ..Limits::default() };
+        let limits = Limits::default().with_name_len(name_len);
         let options = OpenOptions::new().limits(limits);
         opened_with(Memory::new(bytes.clone()), &options)
     };

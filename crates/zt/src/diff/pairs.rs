@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 use std::hash::{BuildHasher, RandomState};
 
-use zt_container::Limits;
-
 use super::{Change, DiffOptions, Side, object, unreadable};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
@@ -74,7 +72,7 @@ fn allowance(a: &File, b: &File) -> Allowance {
     let sources = a.inner.sources.iter().chain(&b.inner.sources);
     let present = sources.fold(0u64, |all, source| all.saturating_add(source.byte_len()));
     let limits = &a.inner.limits;
-    let limits = Limits { overlap: limits.overlap.min(b.inner.limits.overlap), ..*limits };
+    let limits = limits.with_overlap(limits.overlap.min(b.inner.limits.overlap));
     Allowance::of(present, &limits)
 }
 

@@ -270,7 +270,7 @@ impl Catalog {
         let layout = container.layout();
         let index = Index::parse(bytes, layout, limits)
             .map_err(|error| Error::in_manifest(error, manifest))?;
-        let placement = Placement { layout, data, limits: *limits };
+        let placement = Placement::new(layout, data, *limits);
         let count = index.len().div_ceil(PAGE);
         let mut pages: Vec<OnceLock<Page>> = Vec::new();
         pages.try_reserve_exact(count).map_err(|_| {

@@ -17,6 +17,7 @@ use crate::file::warning::Warning;
 
 /// When the digest of a component is compared with its stored bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Verify {
     /// On its first full read, from a map as from a file; later reads trust the first. A read of a part
     /// of a raw component checks the chunk digests that the part touches, if there are any, each once.

@@ -7,6 +7,7 @@ use crate::error::Error;
 /// Something about a file that its user should know and that is no error.
 #[must_use]
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// The object it is about.
     pub object: Option<String>,

@@ -280,7 +280,7 @@ impl Scan<'_> {
     /// once for each of them would let a manifest cost more than its bytes and the blob's.
     fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
         let most = job.declared.unwrap_or(self.limits.decoded_len);
-        let limits = Limits { decoded_len: most, ..*self.limits };
+        let limits = self.limits.with_decoded_len(most);
         let blob = Blob { decoded_len: None, ..job.blob() };
         let mut declared = most;
         if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
