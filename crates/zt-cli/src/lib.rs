@@ -83,7 +83,7 @@ fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
         Command::Average(arguments) => average::run(&arguments, output),
         Command::Split(arguments) => split::run(&arguments, output),
         Command::Index(arguments) => index::run(&arguments, output),
-        Command::Quantize(arguments) => quantize::run(&arguments, output),
+        Command::Quantize(arguments) => quantize::run(arguments, output),
         Command::Extract(arguments) => {
             extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
         }

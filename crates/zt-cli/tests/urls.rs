@@ -108,7 +108,6 @@ fn commands_that_need_a_file_of_this_machine_refuse_urls() {
         &["repair", url],
         &["bench", url],
         &["extract", local, "w", "-o", url],
-        &["quantize", local, url],
     ] {
         let mut command = command();
         let refused = run(command.args(arguments));

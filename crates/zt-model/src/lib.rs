@@ -4,7 +4,7 @@
 //!
 //! | room | what it gives |
 //! | --- | --- |
-//! | `arithmetic` | files whose values are computed when they are read: [`average`], [`Lora`] |
+//! | `arithmetic` | files whose values are computed when they are read: [`average`], [`Lora`], [`Quantize`] |
 //! | `delta` | [`delta`](delta()) writes how a file differs from another; [`Patch`] makes that file again |
 //! | `location` | [`open`](open()) and [`Location`]: a path, a folder, a URL or `-`, as a user types it |
 //! | `examine` | [`examine`](examine()) finds files of a folder that do not make one model; [`write_index`] |
@@ -43,7 +43,7 @@ mod delta;
 mod examine;
 mod location;
 
-pub use arithmetic::{Lora, average};
+pub use arithmetic::{Lora, Quantize, Quantized, QuantizedObject, average};
 pub use delta::{
     Changes, Check, DeltaSummary, NewValues, Patch, delta, delta_to_path, is_delta, new_values,
     patch_in_place,

@@ -1,6 +1,7 @@
 //! The choice of objects, and their new names.
 
 use std::collections::{HashMap, hash_map};
+use std::mem::take;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -68,6 +69,17 @@ impl SelectArgs {
     pub(crate) fn is_empty(&self) -> bool {
         let is_renaming = !self.rename.is_empty() || self.rename_from.is_some();
         self.include.is_empty() && self.exclude.is_empty() && !is_renaming
+    }
+
+    /// The patterns alone, for a command that gives them another meaning; the rules remain.
+    pub(crate) fn take_patterns(&mut self) -> Self {
+        let (include, exclude) = (take(&mut self.include), take(&mut self.exclude));
+        SelectArgs { include, exclude, ..SelectArgs::default() }
+    }
+
+    /// Whether patterns of `--include` choose.
+    pub(crate) fn has_include(&self) -> bool {
+        !self.include.is_empty()
     }
 
     /// What of it is for an input with one of these `numbers`, of `count` inputs: patterns and rules

@@ -6,7 +6,7 @@ use clap::Args;
 use zt::File;
 use zt::foreign::Kind;
 use zt_convert::foreign::AttributeChange;
-use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, ZT};
+use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::input::Opened;
@@ -107,15 +107,21 @@ impl OutArgs {
 impl Conversion<'_> {
     /// Writes the inputs to OUT, and answers.
     pub(crate) fn write(&self, output: &mut Output) -> Result<Exit, Failure> {
-        let Conversion { args, paths, out, excluded, inputs, options } = self;
+        let written = self.convert(output)?;
+        self.answer(&written, output)?;
+        Ok(written.exit)
+    }
+
+    /// Writes the inputs to OUT.
+    pub(crate) fn convert(&self, output: &mut Output) -> Result<Written, Failure> {
+        let Conversion { args, out, excluded, inputs, options, .. } = self;
         let OutArgs { convert, force, .. } = args;
-        let (is_stdout, target) = (is_stdout(out), options.target);
         let files = inputs.iter().map(Input::file);
         let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
         let progress = Progress::new(Some(total));
         let report = |bytes| progress.report(bytes);
         let options = options.clone().progress(Some(zt::Progress::new(&report)));
-        let converted = if is_stdout {
+        let converted = if is_stdout(out) {
             to_stdout(|stdout| zt_convert::convert(inputs, stdout, &options))
         } else {
             let stores = remote::options(&convert.input.remote);
@@ -132,17 +138,23 @@ impl Conversion<'_> {
             absent::text("excluded", excluded),
             absent::text("duplicates left out", &duplicates),
         ];
-        let left_out = left_out.concat();
-        if is_stdout {
+        Ok(Written { exit, duplicates, left_out: left_out.concat(), summary })
+    }
+
+    /// Prints what was written; a note alone if that went to stdout.
+    pub(crate) fn answer(&self, written: &Written, output: &mut Output) -> Result<(), Failure> {
+        let Written { summary, duplicates, left_out, .. } = written;
+        let target = self.options.target;
+        if is_stdout(self.out) {
             if let Some(left_out) = left_out.strip_prefix("; ") {
                 output.note(left_out);
             }
-            return Ok(exit);
+            return Ok(());
         }
         if output.json {
-            output.document(&object! {
-                inputs: paths_shown(paths),
-                output: path_text(out),
+            return output.document(&object! {
+                inputs: paths_shown(self.paths),
+                output: path_text(self.out),
                 kind: target.as_str(),
                 objects: summary.objects,
                 bytes: summary.bytes,
@@ -150,21 +162,28 @@ impl Conversion<'_> {
                 file_size: summary.byte_len,
                 left_out: &summary.left_out,
                 damaged: &summary.damaged,
-                excluded: excluded,
-                duplicates: &duplicates,
+                excluded: &self.excluded,
+                duplicates: duplicates,
                 warnings: warnings(&summary.warnings),
-            })?;
-        } else {
-            let objects = count(summary.objects, "object", "objects");
-            let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-            let path = text::path(out);
-            let shared = shared(summary.shared);
-            output.line(&format!(
-                "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
-            ))?;
+            });
         }
-        Ok(exit)
+        let objects = count(summary.objects, "object", "objects");
+        let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+        let path = text::path(self.out);
+        let shared = shared(summary.shared);
+        output.line(&format!(
+            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
+        ))
     }
+}
+
+/// What was written.
+pub(crate) struct Written {
+    pub(crate) summary: Summary,
+    pub(crate) exit: Exit,
+    duplicates: Vec<Absent>,
+    /// What of the inputs was not written, for people.
+    pub(crate) left_out: String,
 }
 
 /// The changes of --set.

@@ -1,6 +1,7 @@
 //! The values of one tensor, computed when they are read.
 
 use std::io;
+use std::sync::Arc;
 
 use zt::container::memory::{end_of_read, in_memory};
 use zt::foreign::on_all_cores;
@@ -49,26 +50,16 @@ impl<F: Formula + 'static> Computed<F> {
         tensors: Vec<OwnedTensor>,
         formula: F,
         options: &ConvertOptions<'_>,
-    ) -> Result<(Object, Box<dyn Source>)> {
-        let first = tensors.first().map(OwnedTensor::tensor);
-        let first = first.ok_or(Fault::NotFloating)?;
-        let float = options.dtype.or(floating(&first));
+    ) -> Result<(Object, Arc<dyn Source>)> {
+        let first = tensors.first().ok_or(Fault::NotFloating)?;
+        let float = options.dtype.or(floating(&first.tensor()));
         let float = float.ok_or(Fault::NotFloating)?;
-        let byte_len = dense_byte_len(first.shape(), float.dtype().byte_len() as u64);
+        let byte_len = dense_byte_len(first.tensor().shape(), float.dtype().byte_len() as u64);
         let span = byte_len.and_then(|byte_len| Span::new(0, byte_len));
         let span = span.ok_or(Fault::TooLong)?;
         let mut component = Component::new(float.dtype(), Blob::raw(span));
         component.logical_type = float.logical_type().map(Into::into);
-        let mut object = Object::new(first.shape(), Dense::FORMAT).with_component(DATA, component);
-        object.attributes.clone_from(&first.object().attributes);
-        object.extra.clone_from(&first.object().extra);
-        let registry = tensors.first().map(|tensor| tensor.file().registry());
-        let format = registry.and_then(|registry| registry.format(first.format()));
-        if let (Some(format), Some(attributes)) = (format, &mut object.attributes) {
-            for parameter in format.parameters() {
-                attributes.remove(parameter);
-            }
-        }
+        let object = object_like(first, Dense::FORMAT).with_component(DATA, component);
         let computed = Computed {
             tensors,
             formula,
@@ -76,7 +67,7 @@ impl<F: Formula + 'static> Computed<F> {
             byte_len: span.byte_len(),
             allow_inf: options.allow_inf,
         };
-        Ok((object, Box::new(computed)))
+        Ok((object, Arc::new(computed)))
     }
 
     /// Fills `out` with whole values from the position `first` on.
@@ -126,7 +117,7 @@ impl<F: Formula + 'static> Computed<F> {
         Ok(())
     }
 
-    fn sources(&self) -> impl Iterator<Item = std::sync::Arc<dyn Source>> {
+    fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
         let tensors = self.tensors.iter().map(OwnedTensor::tensor);
         let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
         roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))
@@ -162,6 +153,22 @@ impl<F: Formula + 'static> Source for Computed<F> {
         out.copy_from_slice(&whole[before..before + out.len()]);
         Ok(())
     }
+}
+
+/// An object of this format in the place of `tensor`, without components: the attributes that are no parameters of
+/// the old format are kept.
+pub(crate) fn object_like(tensor: &OwnedTensor, format: &'static str) -> Object {
+    let of = tensor.tensor();
+    let mut object = Object::new(of.shape(), format);
+    object.attributes.clone_from(&of.object().attributes);
+    object.extra.clone_from(&of.object().extra);
+    let old = tensor.file().registry().format(of.format());
+    if let (Some(old), Some(attributes)) = (old, &mut object.attributes) {
+        for parameter in old.parameters() {
+            attributes.remove(parameter);
+        }
+    }
+    object
 }
 
 /// The type of a sound and plain array of real floating-point numbers.

@@ -43,6 +43,14 @@ pub(super) enum Fault {
     Factors { a: Vec<u64>, b: Vec<u64>, name: String, shape: Vec<u64> },
     #[error("is no dense floating-point tensor")]
     NotFloating,
+    #[error("the value at position {position} is not finite")]
+    NotFinite { position: u64 },
+    #[error("bits: {bits} is out of range: {least} to 16")]
+    Bits { bits: u32, least: u32 },
+    #[error("group size: {0} is out of range: 1 to 2^20")]
+    GroupSize(u64),
+    #[error("no blocks of the type {0:?} are made")]
+    BlockType(String),
     #[error("has too many values")]
     TooLong,
     #[error(

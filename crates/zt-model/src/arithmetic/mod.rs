@@ -6,6 +6,8 @@
 //! factors   the names and the factors of an adapter
 //! config    adapter_config.json
 //! computed  the values of one tensor as a source, which computes what is read
+//! quantize  a file with quantized values
+//! units     the quantized values of one tensor as a source, and their errors
 //! ```
 //!
 //! A file of computed values is opened without reading a value. Reading it computes some MiB of values at a
@@ -19,8 +21,11 @@ mod config;
 mod factors;
 mod fault;
 mod lora;
+mod quantize;
+mod units;
 
 pub use average::average;
-pub(crate) use computed::values;
+pub(crate) use computed::{object_like, values};
 pub(crate) use factors::Factor;
 pub use lora::Lora;
+pub use quantize::{Quantize, Quantized, QuantizedObject};

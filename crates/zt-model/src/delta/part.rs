@@ -13,7 +13,7 @@ use zt::{
 };
 use zt_foreign::DATA;
 
-use crate::arithmetic::values;
+use crate::arithmetic::{object_like, values};
 use crate::delta::fault::Fault;
 
 /// Bytes of codes that are read at a time.
@@ -251,7 +251,7 @@ pub(super) fn without_planes(file: &File) -> Result<File> {
     file.replace(|name, _| dense_for_planes(file.owned_tensor(name).ok()?))
 }
 
-fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Box<dyn Source>)> {
+fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Arc<dyn Source>)> {
     let (planes, registry) = (tensor.tensor(), tensor.file().registry());
     let format = registry.format(Planes::FORMAT)?;
     let is_of_planes = planes.format() == Planes::FORMAT && planes.fault().is_none();
@@ -266,15 +266,8 @@ fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Box<dyn Source>)> {
     let span = Span::new(0, byte_len)?;
     let mut component = zt::Component::new(dtype, zt::Blob::raw(span));
     component.logical_type = logical_type;
-    let mut object = Object::new(planes.shape(), Dense::FORMAT).with_component(DATA, component);
-    object.attributes.clone_from(&planes.object().attributes);
-    object.extra.clone_from(&planes.object().extra);
-    if let Some(attributes) = &mut object.attributes {
-        for parameter in format.parameters() {
-            attributes.remove(parameter);
-        }
-    }
+    let object = object_like(&tensor, Dense::FORMAT).with_component(DATA, component);
     let part = Part { span, role: DATA.to_owned(), dtype, coded: None, tensor };
     let parts = vec![part];
-    Some((object, Box::new(Parts { parts, byte_len })))
+    Some((object, Arc::new(Parts { parts, byte_len })))
 }

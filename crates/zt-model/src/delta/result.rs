@@ -125,7 +125,7 @@ fn object_of(
     changes: &OwnedTensor,
     attributes: &Delta<'_>,
     all: &mut Vec<Arc<Coded>>,
-) -> Result<(Object, Box<dyn Source>)> {
+) -> Result<(Object, Arc<dyn Source>)> {
     let tensor = base.tensor();
     if let Some((role, _)) =
         attributes.sha256.iter().find(|(role, _)| tensor.component(role).is_err())
@@ -163,5 +163,5 @@ fn object_of(
         ));
         parts.push(Part { span, role: role.to_owned(), dtype, coded, tensor: base.clone() });
     }
-    Ok((object, Box::new(Parts { parts, byte_len })))
+    Ok((object, Arc::new(Parts { parts, byte_len })))
 }

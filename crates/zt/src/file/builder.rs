@@ -81,13 +81,13 @@ impl FileBuilder {
         // Saturates on purpose: the sum is only for people, and a source may claim any length.
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(source.byte_len());
-        self.place(source, SourceOrigin::File)
+        self.place(Arc::new(source), SourceOrigin::File)
     }
 
     /// Adds bytes that hold data of objects and that no file holds: they are in memory, or made on
     /// demand. They do not count in [`File::byte_len`], and errors give no offset in them.
     pub fn derived(&mut self, source: impl Source + 'static) -> SourceId {
-        self.place(source, SourceOrigin::Made)
+        self.place(Arc::new(source), SourceOrigin::Made)
     }
 
     /// As [`FileBuilder::derived`], for bytes that are made from the bytes of `from` at `offset`: for
@@ -99,11 +99,11 @@ impl FileBuilder {
         from: SourceId,
         offset: u64,
     ) -> SourceId {
-        self.place(source, SourceOrigin::MadeOf(from.0, offset))
+        self.place(Arc::new(source), SourceOrigin::MadeOf(from.0, offset))
     }
 
-    fn place(&mut self, source: impl Source + 'static, place: SourceOrigin) -> SourceId {
-        self.origin.sources.push(Arc::new(source));
+    fn place(&mut self, source: Arc<dyn Source>, place: SourceOrigin) -> SourceId {
+        self.origin.sources.push(source);
         self.places.push(place);
         SourceId(self.origin.sources.len() - 1)
     }
@@ -355,10 +355,11 @@ impl File {
     }
 
     /// The file with some objects replaced. `make` gets each name and object. It returns the new object and a
-    /// source with its bytes, which may make them on demand, or `None` to keep the old object. Everything else
-    /// is kept, and nothing is copied or read.
+    /// source with its bytes, which may make them on demand, or `None` to keep the old object. Objects may share
+    /// a source. Everything else is kept, and nothing is copied or read.
     ///
     /// ```
+    /// # use std::sync::Arc;
     /// # use zt::{Dense, File, Memory, Writer};
     /// # let mut bytes = Vec::new();
     /// # let mut writer = Writer::new(&mut bytes)?;
@@ -368,7 +369,7 @@ impl File {
     /// let other = file.replace(|name, object| {
     ///     let mut object = object.clone();
     ///     object.components[0].1.blob = zt::Blob::raw(zt::Span::new(0, 4)?);
-    ///     Some((object, Box::new(Memory::new(1f32.to_le_bytes()))))
+    ///     Some((object, Arc::new(Memory::new(1f32.to_le_bytes()))))
     /// })?;
     /// assert_eq!(*other.tensor("bias")?.values::<f32>()?, [1.0]);
     /// # Ok::<(), zt::Error>(())
@@ -380,15 +381,18 @@ impl File {
     /// the fault of the object.
     pub fn replace(
         &self,
-        mut make: impl FnMut(&str, &Object) -> Option<(Object, Box<dyn Source>)>,
+        mut make: impl FnMut(&str, &Object) -> Option<(Object, Arc<dyn Source>)>,
     ) -> Result<File> {
         let mut builder = self.rebuilt(|name| Some(name.to_owned()))?;
         let mut objects = std::mem::take(&mut builder.objects);
+        let mut placed = HashMap::new();
         for (name, resolved) in &mut objects {
             let old = resolved.object.as_ref().ok();
             if let Some((new, source)) = old.and_then(|old| make(name, old)) {
                 let (from, offset) = resolved.place(&builder.places);
-                let source = builder.place(source, SourceOrigin::MadeOf(from, offset));
+                let source = *placed
+                    .entry(Arc::as_ptr(&source).addr())
+                    .or_insert_with(|| builder.place(source, SourceOrigin::MadeOf(from, offset)));
                 **resolved = builder.resolved(name, new, Home::One(source.0));
             }
         }
