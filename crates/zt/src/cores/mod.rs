@@ -10,7 +10,7 @@
 //! | `scan` | many blobs, checked in bounded memory |
 //! | `region` | small blobs that are read together |
 //! | `announce` | hints to a source about the next reads |
-//! | `sums` | digests of blobs that are read in pieces |
+//! | `ledger` | the digest of a blob that is read in pieces, in any order |
 //! | `scratch` | memory that is used again |
 //! | `progress` | progress functions, and interruption |
 //! | `forward` | a source that stands before another one |
@@ -24,6 +24,7 @@
 pub(crate) mod announce;
 pub(crate) mod debug;
 pub(crate) mod forward;
+pub(crate) mod ledger;
 pub(crate) mod parallel;
 pub(crate) mod pieces;
 pub(crate) mod progress;
@@ -32,5 +33,5 @@ pub(crate) mod region;
 pub(crate) mod scan;
 pub(crate) mod scratch;
 pub(crate) mod stretches;
-pub(crate) mod sums;
+
 pub(crate) mod work;

@@ -1,16 +1,117 @@
-//! Large components, read and decoded on all cores, piece by piece, straight into their place.
-//!
-//! A piece is a frame of a zstd blob or a stretch of a raw blob. One core fetches, hashes and decodes
-//! it, and needs no other piece. For small components, and without the feature `rayon`, the reader
-//! of `zt-container` does the same on one core.
+//! A blob in pieces, each of which one core fetches, sums and decodes without the others: a stretch of raw
+//! bytes, or a frame of zstd.
 
-use zt_container::{Blob, Limits, Source, read_into};
+use zt_container::codec::{Frame, frames};
+use zt_container::memory::{fetch, in_memory};
+use zt_container::{
+    Blob, Encoding, Error, Limits, Misuse, Source, Span, check_declared, check_digest, read_into,
+};
 
-use crate::cores::announce::announce_all;
-#[cfg(feature = "rayon")]
-use crate::cores::parallel::threads;
-use crate::cores::sums::hash;
+use crate::cores::announce::{announce, announce_all};
+use crate::cores::ledger::Ledger;
+use crate::cores::parallel::{join, map_owned, threads};
+use crate::cores::scratch::{Pool, Scratch, decompressor};
 use crate::error::Result;
+
+/// For fewer bytes, waking other cores costs more than they save.
+const WORTH_IT: u64 = 4 << 20;
+
+/// Raw bytes that one core takes at a time. They stay in its cache from the read to the checksum.
+pub(crate) const STRETCH: u64 = 1 << 20;
+
+/// How a blob is cut.
+pub(crate) struct Pieces<'s> {
+    pub(crate) source: &'s dyn Source,
+    cut: Cut,
+}
+
+enum Cut {
+    /// Raw bytes, so many in each piece but the last.
+    Stretches(Span, u64),
+    Frames(Vec<Frame>),
+}
+
+impl<'s> Pieces<'s> {
+    /// `None` where frames cannot be told apart.
+    pub(crate) fn of(source: &'s dyn Source, blob: &Blob) -> zt_container::Result<Option<Self>> {
+        Ok(match blob.encoding {
+            Encoding::Raw => Some(Self::stretches(source, blob.span, STRETCH)),
+            _ => frames(source, blob)?.map(|frames| Pieces { source, cut: Cut::Frames(frames) }),
+        })
+    }
+
+    /// The bytes of `span` as they are stored.
+    pub(crate) const fn stretches(source: &'s dyn Source, span: Span, byte_len: u64) -> Self {
+        Pieces { source, cut: Cut::Stretches(span, byte_len) }
+    }
+
+    /// The frames; `None` for raw bytes.
+    pub(crate) fn frames(&self) -> Option<&[Frame]> {
+        match &self.cut {
+            Cut::Stretches(..) => None,
+            Cut::Frames(frames) => Some(frames),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match &self.cut {
+            Cut::Stretches(span, byte_len) => in_memory(span.byte_len().div_ceil(*byte_len)),
+            Cut::Frames(frames) => frames.len(),
+        }
+    }
+
+    /// The stored bytes of a piece, and the bytes that they decode to.
+    pub(crate) fn get(&self, at: usize) -> Option<Frame> {
+        match &self.cut {
+            Cut::Frames(frames) => frames.get(at).copied(),
+            Cut::Stretches(span, byte_len) => {
+                let start = (at as u64).checked_mul(*byte_len)?;
+                let len = span.byte_len().checked_sub(start)?.min(*byte_len);
+                let stored = Span::new(span.offset().checked_add(start)?, len)?;
+                Some(Frame { stored, content: Span::new(start, len)? })
+            }
+        }
+    }
+
+    /// All pieces, each with its number.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, Frame)> {
+        (0..self.len()).filter_map(|at| Some((at, self.get(at)?)))
+    }
+
+    /// Announces the pieces behind this one. The caller reads the piece next.
+    pub(crate) fn announce(&self, at: usize) {
+        announce(self.source, at, |at| Some(self.get(at)?.stored));
+    }
+
+    /// Fetches and decodes a piece into `out`, which has exactly its content. The stored bytes are summed.
+    fn decode(
+        &self,
+        piece: Frame,
+        out: &mut [u8],
+        scratch: &mut Scratch,
+        ledger: &Ledger<'_>,
+    ) -> zt_container::Result<()> {
+        if self.frames().is_none() {
+            self.source.read_at(piece.stored.offset(), out)?;
+            return ledger.add(piece.stored, out);
+        }
+        let bytes = lent_or_fetched(self.source, piece.stored, &mut scratch.stored)?;
+        ledger.add(piece.stored, bytes)?;
+        decompressor(&mut scratch.decompressor)?.decode_into(bytes, out)
+    }
+}
+
+/// The bytes of `span`, lent by the source or read into `memory`.
+pub(crate) fn lent_or_fetched<'b>(
+    source: &'b dyn Source,
+    span: Span,
+    memory: &'b mut Vec<u8>,
+) -> zt_container::Result<&'b [u8]> {
+    match source.slice(span) {
+        Some(lent) => Ok(lent),
+        None => fetch(memory, source, span),
+    }
+}
 
 /// Reads and decodes all of `blob` into `out`, which has exactly its decoded length. If `verify` is
 /// true, the digest is compared.
@@ -22,235 +123,63 @@ pub(crate) fn read(
     out: &mut [u8],
 ) -> Result<()> {
     announce_all(&[blob.span], |span| (source, *span));
-    #[cfg(feature = "rayon")]
-    if out.len() >= parallel::WORTH_IT
-        && threads() > 1
-        && let Some(pieces) = parallel::plan(source, blob, limits, out)?
-    {
-        return parallel::read(source, blob, verify, &pieces, out);
+    let is_cut = out.len() as u64 >= WORTH_IT && threads() > 1 && !source.is_sequential();
+    if is_cut && blob.decoded_len == Some(out.len() as u64) {
+        check_declared(blob, limits)?;
+        if let Some(pieces) = Pieces::of(source, blob)?.filter(|pieces| pieces.len() > 1) {
+            return read_pieces(&pieces, Ledger::of(blob, verify), out);
+        }
     }
     Ok(read_into(source, blob, verify, limits, out)?)
 }
 
-/// Compares the digest of a blob whose bytes are in memory.
-pub(crate) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
-    #[cfg(feature = "rayon")]
-    if stored.len() >= parallel::WORTH_IT && threads() > 1 {
-        return parallel::check_digest(blob, stored);
+/// Decodes every piece into its part of `out`, on all cores.
+fn read_pieces(pieces: &Pieces<'_>, ledger: Ledger<'_>, out: &mut [u8]) -> Result<()> {
+    let source = pieces.source;
+    let mut rest = out;
+    let mut work = Vec::with_capacity(pieces.len());
+    for (at, piece) in pieces.iter() {
+        let part = rest.split_off_mut(..in_memory(piece.content.byte_len()));
+        work.push((at, piece, part.unwrap_or_default()));
     }
-    Ok(zt_container::check_digest(blob, stored)?)
+    // The pieces cover the component exactly.
+    if !rest.is_empty() {
+        return Err(Error::Misuse(Misuse::UnknownLength).into());
+    }
+    let pool = Pool::default();
+    // Of a chain of blocks, one core hashes while the others decode.
+    let (chained, decoded) = join(
+        || ledger.chain(source),
+        || {
+            map_owned(work, |(at, piece, part)| {
+                pieces.announce(at);
+                Ok(pool.with(|scratch| pieces.decode(piece, part, scratch, &ledger))?)
+            })
+        },
+    );
+    chained?;
+    decoded.map_err(|error| ledger.explained(source, error))?;
+    ledger.compare(source)
 }
 
-/// Compares the digest of a blob. Its bytes are read and not kept.
+/// Compares the digest of a blob. Its bytes are lent, or read and not kept.
 pub(crate) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
-    #[cfg(feature = "rayon")]
-    if blob.span.byte_len() >= parallel::WORTH_IT as u64 && threads() > 1 && !source.is_sequential()
-    {
-        return parallel::verify(source, blob);
-    }
-    hash(source, blob)
-}
-
-#[cfg(feature = "rayon")]
-mod parallel {
-    use zt_container::codec::{decode_into, frames};
-    use zt_container::memory::in_memory;
-    use zt_container::{
-        Blob, Digest, DigestAlgorithm, Encoding, Error, Limits, Misuse, Source, Span, bytes_of,
-        check_declared,
-    };
-
-    use crate::cores::announce::announce;
-    use crate::cores::parallel::{join, map_owned};
-    use crate::cores::scratch::{Pool, Scratch};
-    use crate::cores::sums::{compare, explained, hash};
-    use crate::error::Result;
-    use zt_container::memory::fetch;
-
-    /// For fewer bytes, waking other cores costs more than they save.
-    pub(super) const WORTH_IT: usize = 4 << 20;
-
-    /// Raw bytes that one core takes at a time. They stay in its cache from the read to the hash.
-    const STRETCH: usize = 1 << 20;
-
-    /// Stored bytes, and the number of bytes that they decode to.
-    #[derive(Debug, Clone, Copy)]
-    pub(super) struct Piece {
-        stored: Span,
-        content_len: u64,
-    }
-
-    /// The pieces of `blob`; `None` if it is read as a whole.
-    pub(super) fn plan(
-        source: &dyn Source,
-        blob: &Blob,
-        limits: &Limits,
-        out: &[u8],
-    ) -> Result<Option<Vec<Piece>>> {
-        let is_whole = blob.decoded_len == Some(out.len() as u64);
-        if !is_whole || source.is_sequential() {
-            return Ok(None);
-        }
-        check_declared(blob, limits)?;
-        match blob.encoding {
-            Encoding::Raw => Ok(Some(stretches(blob.span))),
-            Encoding::Zstd => {
-                let frames = frames(source, blob)?.filter(|frames| frames.len() > 1);
-                let pieces = frames.map(|frames| {
-                    let piece = |frame: &zt_container::codec::Frame| Piece {
-                        stored: frame.stored,
-                        content_len: frame.content.byte_len(),
-                    };
-                    frames.iter().map(piece).collect()
-                });
-                Ok(pieces)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn stretches(span: Span) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        let mut offset = span.offset();
-        while offset < span.end() {
-            let end = span.end().min(offset.strict_add(STRETCH as u64));
-            let Some(stored) = Span::between(offset, end) else {
-                break;
-            };
-            pieces.push(Piece { stored, content_len: stored.byte_len() });
-            offset = end;
-        }
-        pieces
-    }
-
-    pub(super) fn read(
-        source: &dyn Source,
-        blob: &Blob,
-        verify: bool,
-        pieces: &[Piece],
-        out: &mut [u8],
-    ) -> Result<()> {
-        let digest = blob.digest.as_ref().filter(|_| verify);
-        match digest.and_then(|digest| Some((digest, digest.algorithm()?))) {
-            None => decode(source, blob, pieces, out, None).map(drop),
-            // The digest is a chain of blocks: one core hashes while the others decode.
-            Some((_, algorithm)) if !algorithm.combines() => {
-                let hash = || hash(source, blob);
-                let decode = || decode(source, blob, pieces, out, None);
-                let (hashed, decoded) = join(hash, decode);
-                hashed?;
-                decoded.map(drop)
-            }
-            Some((expected, sum)) => match decode(source, blob, pieces, out, Some(sum)) {
-                Ok(found) => compare(expected, found),
-                Err(error) => Err(explained(source, blob, error)),
-            },
-        }
-    }
-
-    /// Fetches and decodes every piece into its part of `out`. Returns the checksum of all stored
-    /// bytes if one is wanted.
-    fn decode(
-        source: &dyn Source,
-        blob: &Blob,
-        pieces: &[Piece],
-        out: &mut [u8],
-        wanted: Option<DigestAlgorithm>,
-    ) -> Result<Option<Digest>> {
-        let mut rest = out;
-        let mut work = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            let len = in_memory(piece.content_len);
-            // The plan covers the component exactly.
-            let Some((part, behind)) = std::mem::take(&mut rest).split_at_mut_checked(len) else {
-                return Err(Error::Misuse(Misuse::UnknownLength).into());
-            };
-            work.push((work.len(), piece.stored, part));
-            rest = behind;
-        }
-        if !rest.is_empty() {
-            return Err(Error::Misuse(Misuse::UnknownLength).into());
-        }
-        let pool = Pool::default();
-        let mut sums = map_owned(work, |(at, stored, part)| {
-            announce(source, at, |at| Some(pieces.get(at)?.stored));
-            let one = |scratch: &mut Scratch| {
-                decode_one(source, blob.encoding, stored, part, &mut scratch.stored, wanted)
-            };
-            Ok((pool.with(one)?, stored.byte_len()))
-        })?;
-
-        let end = pieces.last().map_or(blob.span.offset(), |piece| piece.stored.end());
-        let table = Span::between(end, blob.span.end());
-        let table = table.ok_or(Error::Misuse(Misuse::UnknownLength))?;
-        if let Some(algorithm) = wanted.filter(|_| !table.is_empty()) {
-            let sum = algorithm.digest(&bytes_of(source, table)?)?;
-            sums.push((Some(sum), table.byte_len()));
-        }
-        Ok(combined(sums))
-    }
-
-    /// Decodes one piece into `part`, and returns the checksum of its stored bytes if one is
-    /// wanted.
-    fn decode_one(
-        source: &dyn Source,
-        encoding: Encoding,
-        stored: Span,
-        part: &mut [u8],
-        scratch: &mut Vec<u8>,
-        wanted: Option<DigestAlgorithm>,
-    ) -> Result<Option<Digest>> {
-        let sum = |bytes: &[u8]| wanted.map(|algorithm| algorithm.digest(bytes)).transpose();
-        if encoding == Encoding::Raw {
-            source.read_at(stored.offset(), part)?;
-            return Ok(sum(part)?);
-        }
-        let bytes = match source.slice(stored) {
-            Some(bytes) => bytes,
-            None => fetch(scratch, source, stored)?,
+    let ledger = Ledger::of(blob, true);
+    let is_cut = blob.span.byte_len() >= WORTH_IT && threads() > 1 && !source.is_sequential();
+    if !is_cut || ledger.is_chain() {
+        return match source.slice(blob.span) {
+            Some(lent) => Ok(check_digest(blob, lent)?),
+            None => ledger.hash(source),
         };
-        let sum = sum(bytes)?;
-        decode_into(bytes, part)?;
-        Ok(sum)
     }
-
-    pub(super) fn check_digest(blob: &Blob, stored: &[u8]) -> Result<()> {
-        let digest = blob.digest.as_ref();
-        let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
-        let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
-            return Ok(zt_container::check_digest(blob, stored)?);
-        };
-        let sums = map_owned(stored.chunks(STRETCH).collect(), |bytes| {
-            Ok((Some(algorithm.digest(bytes)?), bytes.len() as u64))
-        })?;
-        compare(expected, combined(sums))
-    }
-
-    pub(super) fn verify(source: &dyn Source, blob: &Blob) -> Result<()> {
-        let digest = blob.digest.as_ref();
-        let sum = digest.and_then(|digest| Some((digest, digest.algorithm()?)));
-        let Some((expected, algorithm)) = sum.filter(|(_, algorithm)| algorithm.combines()) else {
-            return hash(source, blob);
-        };
-        let pieces = stretches(blob.span);
-        let pool = Pool::default();
-        let sums = map_owned(pieces.iter().enumerate().collect(), |(at, piece)| {
-            announce(source, at, |at| Some(pieces.get(at)?.stored));
-            let sum = match source.slice(piece.stored) {
-                Some(bytes) => algorithm.digest(bytes),
-                None => pool.with(|scratch| {
-                    algorithm.digest(fetch(&mut scratch.stored, source, piece.stored)?)
-                }),
-            };
-            Ok((Some(sum?), piece.content_len))
-        })?;
-        compare(expected, combined(sums))
-    }
-
-    /// The digest of consecutive stretches, each with its length.
-    fn combined(sums: Vec<(Option<Digest>, u64)>) -> Option<Digest> {
-        let mut sums = sums.into_iter();
-        let (first, _) = sums.next()?;
-        sums.fold(first, |total, (sum, len)| total?.followed_by(&sum?, len))
-    }
+    let pieces = Pieces::stretches(source, blob.span, STRETCH);
+    let pool = Pool::default();
+    map_owned(pieces.iter().collect(), |(at, piece)| {
+        pieces.announce(at);
+        Ok(pool.with(|scratch| {
+            let bytes = lent_or_fetched(source, piece.stored, &mut scratch.stored)?;
+            ledger.add(piece.stored, bytes)
+        })?)
+    })?;
+    ledger.compare(source)
 }

@@ -7,11 +7,12 @@ use zt_manifest::{DType, Text, Value};
 
 use super::distance::Distance;
 use super::number::{Rule, compare};
-use super::stream::{Reader, Stream, for_pairs};
-use super::{Change, DiffOptions, Side, attributes, unless_interrupted};
+use super::stream::for_pairs;
+use super::{Change, DiffOptions, Side, ValueDiff, attributes, unless_interrupted};
 use crate::cores::progress::Gauge;
 use crate::error::{Error, Result};
 use crate::file::tensor::{Located, Tensor};
+use crate::read::arrays as values;
 use crate::read::compressed::DATA;
 use crate::read::per_value;
 
@@ -47,7 +48,7 @@ pub(super) fn distance(
         let (a, b) = (a.shape().to_vec(), b.shape().to_vec());
         return Ok(Err(Change::Shape { a, b }));
     }
-    let found = match (value(a), value(b)) {
+    let found = match (values::Array::of_value(a), values::Array::of_value(b)) {
         (Err(error), _) => Err((Side::A, error)),
         (_, Err(error)) => Err((Side::B, error)),
         (Ok(a), Ok(b)) => for_pairs(a, b, gauge, |a, b, _| Distance::of(a, b)),
@@ -182,10 +183,8 @@ impl Pair<'_, '_> {
                 continue;
             }
             let exact = Rule { measure: false, tolerance: None };
-            let of_a = array.stream(&a, of_a).map_err(|error| (Side::A, error))?;
-            let of_b = other.stream(&b, of_b).map_err(|error| (Side::B, error))?;
             let diff =
-                for_pairs(of_a, of_b, self.gauge, |a, b, first| compare(a, b, exact, first))?;
+                self.compare_arrays(array.values(&a, of_a), other.values(&b, of_b), exact)?;
             if diff.different > 0 {
                 let role = Some(role.to_owned());
                 self.changes.push(Change::Values { role, diff });
@@ -204,11 +203,20 @@ impl Pair<'_, '_> {
         self.changes.push(Change::Component { role, side });
     }
 
+    fn compare_arrays(
+        &self,
+        a: values::Array<'_>,
+        b: values::Array<'_>,
+        rule: Rule,
+    ) -> Result<ValueDiff, (Side, Error)> {
+        for_pairs(a, b, self.gauge, |a, b, first| compare(a, b, rule, first))
+    }
+
     fn compare_values(&mut self, (of_a, of_b): (Type, Type)) -> Result<(), (Side, Error)> {
         let rule = Rule { measure: self.measures(), tolerance: self.options.tolerance };
-        let of_a = dense(&self.a, of_a).map_err(|error| (Side::A, error))?;
-        let of_b = dense(&self.b, of_b).map_err(|error| (Side::B, error))?;
-        let diff = for_pairs(of_a, of_b, self.gauge, |a, b, first| compare(a, b, rule, first))?;
+        let (a, b) =
+            (values::Array::new(&self.a, None, of_a), values::Array::new(&self.b, None, of_b));
+        let diff = self.compare_arrays(a, b, rule)?;
         if diff.different > 0 {
             self.changes.push(Change::Values { role: None, diff });
         }
@@ -263,37 +271,11 @@ impl<'f> Array<'f> {
         }
     }
 
-    fn stream(&self, tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {
-        let Array::Component(part) = self else {
-            return dense(tensor, (dtype, logical_type));
+    fn values(&self, tensor: &Tensor<'f>, of: Type) -> values::Array<'f> {
+        let part = match self {
+            Array::Component(part) => Some(*part),
+            Array::Dense(_) => None,
         };
-        let reader = tensor.reader_of(*part, tensor.must_verify(*part))?;
-        Ok(Stream {
-            reader: Reader::Component(reader),
-            raw: None,
-            registry: tensor.registry(),
-            value_len: tensor.value_len(dtype, logical_type.as_deref()),
-            dtype,
-            logical_type,
-            byte_len: part.component.blob.decoded_len.unwrap_or(u64::MAX),
-        })
+        values::Array::new(tensor, part, of)
     }
-}
-
-/// The dense value, whatever its type.
-fn value<'f>(tensor: &Tensor<'f>) -> Result<Stream<'f>> {
-    dense(tensor, tensor.type_of_value()?)
-}
-
-fn dense<'f>(tensor: &Tensor<'f>, (dtype, logical_type): Type) -> Result<Stream<'f>> {
-    let value_len = tensor.value_len(dtype, logical_type.as_deref());
-    Ok(Stream {
-        reader: Reader::Dense(tensor.dense_reader()?),
-        raw: tensor.raw_value()?,
-        registry: tensor.registry(),
-        value_len,
-        dtype,
-        logical_type,
-        byte_len: dense_byte_len(tensor.shape(), value_len as u64).unwrap_or(u64::MAX),
-    })
 }

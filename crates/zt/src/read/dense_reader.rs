@@ -7,11 +7,12 @@ use zt_formats::Dense;
 use zt_manifest::{DType, Text};
 
 use crate::cores::debug;
+use crate::cores::ledger::Ledger;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, SplitElement, Tensor, whole_elements};
 use crate::read::runs::RunReader;
-use crate::read::tiles::{Tally, Tiled};
+use crate::read::tiles::Tiled;
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
 /// [`Tensor::dense_reader`].
@@ -38,7 +39,7 @@ struct TileReader<'f> {
     tiled: Tiled<'f>,
     next: usize,
     /// `None` once all digests were compared.
-    tallies: Option<Vec<Tally>>,
+    ledgers: Option<Vec<Ledger<'f>>>,
     /// After an error nothing is read any more, and no end is reported.
     has_failed: bool,
     /// A tile that did not fit where it was wanted, and how much of it was taken.
@@ -68,7 +69,7 @@ impl<'f> Tensor<'f> {
             tiled.compare_chained()?;
             let reader = TileReader {
                 next: 0,
-                tallies: Some(tiled.tallies()),
+                ledgers: Some(tiled.ledgers()),
                 tiled,
                 has_failed: false,
                 held: Vec::new(),
@@ -192,27 +193,27 @@ impl TileReader<'_> {
             };
             let left = self.tiled.tile_count().strict_sub(self.next);
             let count = (1..=left).take_while(fits).last().unwrap_or(0);
-            let Some(tallies) = self.tallies.as_mut().filter(|_| left > 0) else {
+            let Some(ledgers) = self.ledgers.as_ref().filter(|_| left > 0) else {
                 break;
             };
             let next = self.next.strict_add(count.max(1));
             let len = self.tiled.byte_len_of(self.next..next);
             if count > 0 {
                 let len = in_memory(len);
-                self.tiled.read(self.next..next, tallies, &mut room[..len])?;
+                self.tiled.read(self.next..next, ledgers, &mut room[..len])?;
                 filled = filled.strict_add(len);
             } else {
                 resize(&mut self.held, len)?;
-                self.tiled.read(self.next..next, tallies, &mut self.held)?;
+                self.tiled.read(self.next..next, ledgers, &mut self.held)?;
                 self.taken = 0;
             }
             self.next = next;
         }
         // The end is reported once the digests were found right.
         if filled == 0
-            && let Some(tallies) = self.tallies.take()
+            && let Some(ledgers) = self.ledgers.take()
         {
-            self.tiled.compare_sums(tallies)?;
+            self.tiled.compare_sums(ledgers)?;
         }
         Ok(filled)
     }

@@ -4,12 +4,12 @@
 //! | --- | --- |
 //! | `dense` | the dense value: `Tensor::to_dense` |
 //! | `tiles`, `runs` | the same on all cores, for a format whose values or rows are whole by themselves |
+//! | `arrays` | the values of one array, or of several side by side, on all cores |
 //! | `array` | the dense value as an array of the crate `ndarray`: `Tensor::array` |
 //! | `slice` | parts of objects and of components |
 //! | `window`, `windows` | parts of one component, and of all for its format |
 //! | `frames` | parts of a component that lie in many frames, on all cores |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
-//! | `raw_value` | the dense value of an array that is stored raw, in stretches on all cores |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `ahead` | nothing: it announces tensors to remote sources |
 //! | `plan` | many tensors and slices, read ahead within a budget of memory: [`Plan`] |
@@ -27,6 +27,7 @@
 pub(crate) mod ahead;
 #[cfg(feature = "ndarray")]
 mod array;
+pub(crate) mod arrays;
 mod batch;
 pub(crate) mod compressed;
 pub(crate) mod contents;
@@ -34,7 +35,6 @@ mod dense;
 pub(crate) mod dense_reader;
 mod frames;
 pub(crate) mod plan;
-pub(crate) mod raw_value;
 mod runs;
 mod slice;
 mod tiles;

@@ -9,18 +9,17 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use zt_container::codec::{Frame, FrameDecompressor, frames};
-use zt_container::memory::{fetch, in_memory, resize};
-use zt_container::{
-    Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, bytes_of, check_declared,
-};
+use zt_container::codec::FrameDecompressor;
+use zt_container::memory::{in_memory, resize};
+use zt_container::{Source, Span, check_declared};
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
 use zt_manifest::{ByteOrder, DType, Text};
 
 use crate::cores::announce::announce_all;
+use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
+use crate::cores::pieces::{Pieces, lent_or_fetched};
 use crate::cores::scratch::{self, Pool, Scratch};
-use crate::cores::sums::{compare, explained, hash};
 use crate::error::{Error, Result};
 use crate::file::tensor::{BELIEVED_RATIO, Located, Tensor, elements_in};
 use crate::read::slice::per_value;
@@ -59,19 +58,8 @@ struct Plane<'f> {
     part: Located<'f>,
     /// Bytes that it has for each value.
     width: u64,
-    source: &'f dyn Source,
-    /// `None` where it is raw.
-    frames: Option<Vec<Frame>>,
+    pieces: Pieces<'f>,
     verify: bool,
-}
-
-/// Stored bytes that were read, and their crc32c where it is wanted.
-type Seen = (Span, Option<Digest>);
-
-/// What has been read of a component, from its first stored byte on.
-pub(crate) struct Tally {
-    end: u64,
-    sum: Option<Digest>,
 }
 
 /// The dense value of an object in tiles; `None` where there are none.
@@ -145,15 +133,10 @@ impl<'f> Tiled<'f> {
             if is_turned || !is_whole {
                 return Ok(None);
             }
-            let source = tensor.source(part);
-            let frames = match blob.encoding {
-                Encoding::Raw => None,
-                _ => match frames(source, blob).map_err(blame)? {
-                    Some(frames) => Some(frames),
-                    None => return Ok(None),
-                },
+            let Some(pieces) = Pieces::of(tensor.source(part), blob).map_err(blame)? else {
+                return Ok(None);
             };
-            planes.push(Plane { part, width, source, frames, verify: tensor.must_verify(part) });
+            planes.push(Plane { part, width, pieces, verify: tensor.must_verify(part) });
         }
         let byte_len = count.checked_mul(value_len);
         let Some(byte_len) = byte_len.filter(|len| *len >= WORTH_IT) else {
@@ -180,15 +163,15 @@ impl<'f> Tiled<'f> {
 
     /// Makes the value in `out`, which has exactly its bytes.
     pub(crate) fn fill(&self, out: &mut [u8]) -> Result<()> {
-        let mut tallies = self.tallies();
+        let ledgers = self.ledgers();
         // A chain of blocks: one core hashes while the others decode.
         let (hashed, read) = parallel::join(
             || self.compare_chained(),
-            || self.read(0..self.tiles.len(), &mut tallies, out),
+            || self.read(0..self.tiles.len(), &ledgers, out),
         );
         hashed?;
         read?;
-        self.compare_sums(tallies)
+        self.compare_sums(ledgers)
     }
 
     /// The value, whose bytes were made.
@@ -214,20 +197,16 @@ impl<'f> Tiled<'f> {
         values.fold(0, u64::strict_add).strict_mul(self.value_len)
     }
 
-    /// For the first call of [`Tiled::read`].
-    pub(crate) fn tallies(&self) -> Vec<Tally> {
-        let tally = |plane: &Plane<'_>| Tally {
-            end: plane.part.component.blob.span.offset(),
-            sum: Some(Digest::Crc32c(0)), // The crc32c of no bytes.
-        };
-        self.planes.iter().map(tally).collect()
+    /// For all calls of [`Tiled::read`].
+    pub(crate) fn ledgers(&self) -> Vec<Ledger<'f>> {
+        self.planes.iter().map(Plane::ledger).collect()
     }
 
-    /// Puts the next tiles together, after the last call's. `out` has exactly their bytes.
+    /// Puts some tiles together. `out` has exactly their bytes.
     pub(crate) fn read(
         &self,
         tiles: Range<usize>,
-        tallies: &mut [Tally],
+        ledgers: &[Ledger<'_>],
         out: &mut [u8],
     ) -> Result<()> {
         let mut rest = out;
@@ -237,25 +216,26 @@ impl<'f> Tiled<'f> {
             let tile = self.tiles.get(at).copied().unwrap_or_default();
             work.push((tile, take(&mut rest, len)));
         }
-        let seen = parallel::map_owned(work, |(tile, part)| {
-            self.pool.with(|scratch| self.merge(tile, part, scratch))
-        })?;
-        for of_tile in seen {
-            for (tally, seen) in tallies.iter_mut().zip(of_tile) {
-                tally.follow(seen);
-            }
-        }
-        Ok(())
+        let merge = |(tile, part): (Span, &mut [u8])| {
+            self.pool.with(|scratch| self.merge(tile, part, ledgers, scratch))
+        };
+        parallel::map_owned(work, merge).map(drop)
     }
 
-    /// Puts one tile together. Returns the stored bytes that were read of every component.
+    /// Puts one tile together.
     ///
     /// Frames are decoded whole. Raw bytes are fetched stretch by stretch as they are decoded, and take
     /// little memory.
-    fn merge(&self, tile: Span, out: &mut [u8], scratch: &mut Scratch) -> Result<Vec<Seen>> {
+    fn merge(
+        &self,
+        tile: Span,
+        out: &mut [u8],
+        ledgers: &[Ledger<'_>],
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let width = |is_framed: bool| {
             let planes = self.planes.iter();
-            let planes = planes.filter(|plane| plane.frames.is_some() == is_framed);
+            let planes = planes.filter(|plane| plane.is_framed() == is_framed);
             planes.map(|plane| plane.width).fold(0, u64::strict_add)
         };
         let stretch = STRETCH.min(tile.byte_len());
@@ -265,11 +245,11 @@ impl<'f> Tiled<'f> {
         let (stored, decompressor) = (&mut scratch.stored, &mut scratch.decompressor);
         let (mut contents, room) = scratch.content.split_at_mut(in_memory(byte_len));
         let mut parts = Vec::with_capacity(self.planes.len());
-        for plane in &self.planes {
+        for (plane, ledger) in self.planes.iter().zip(ledgers) {
             let len = in_memory(plane.width.strict_mul(tile.byte_len()));
-            let content = plane.frames.as_ref().map(|_| take(&mut contents, len));
-            let part = plane.begin(tile, content, stored, decompressor);
-            parts.push(part.map_err(|error| self.blame(error, plane))?);
+            let content = plane.is_framed().then(|| take(&mut contents, len));
+            let part = plane.begin(tile, content, ledger, stored, decompressor);
+            parts.push((ledger, part.map_err(|error| self.blame(error, plane))?));
         }
         let values = in_memory(stretch).max(1);
         let value_len = in_memory(self.value_len).max(1);
@@ -278,11 +258,11 @@ impl<'f> Tiled<'f> {
             let count = out.len() / value_len;
             let mut room = &mut *room;
             let mut elements = Vec::with_capacity(self.planes.len());
-            for (plane, part) in self.planes.iter().zip(&mut parts) {
+            for (plane, (ledger, part)) in self.planes.iter().zip(&parts) {
                 let width = in_memory(plane.width);
                 let start = at.strict_mul(values).strict_mul(width);
                 let len = count.strict_mul(width);
-                let bytes = part.stretch(plane.source, start, len, &mut room);
+                let bytes = part.stretch(plane.pieces.source, start, len, ledger, &mut room);
                 let bytes = bytes.map_err(|error| self.blame(error, plane))?;
                 elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
             }
@@ -294,59 +274,45 @@ impl<'f> Tiled<'f> {
             let made = self.format.decode_into(parts, out);
             made.map_err(|error| self.tensor.blame_format(error))?;
         }
-        Ok(parts.into_iter().map(Part::seen).collect())
+        Ok(())
     }
 
     fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
-        let blob = &plane.part.component.blob;
-        let error = if plane.verify { explained(plane.source, blob, error) } else { error };
-        self.tensor.blame(error, plane.part)
+        self.tensor.blame(plane.ledger().explained(plane.pieces.source, error), plane.part)
     }
 
     /// Compares the digests that cannot be combined from digests of pieces.
     pub(crate) fn compare_chained(&self) -> Result<()> {
         let chained = |plane: &Plane<'_>| {
-            let algorithm = plane.algorithm();
-            if algorithm.is_none_or(|algorithm| algorithm == DigestAlgorithm::Crc32c) {
-                return Ok(());
-            }
-            let blob = &plane.part.component.blob;
-            let hashed = hash(plane.source, blob);
+            let hashed = plane.ledger().chain(plane.pieces.source);
             hashed.map_err(|error| self.tensor.blame(error, plane.part))
         };
         parallel::map(&self.planes, chained).map(drop)
     }
 
     /// Compares the digests of what was read, which is all of it, and remembers that they are right.
-    pub(crate) fn compare_sums(&self, tallies: Vec<Tally>) -> Result<()> {
-        for (plane, tally) in self.planes.iter().zip(tallies) {
-            let sum = || match (plane.algorithm(), &plane.part.component.blob.digest) {
-                (Some(DigestAlgorithm::Crc32c), Some(expected)) => {
-                    compare(expected, tally.complete(plane)?)
-                }
-                _ => Ok(()),
-            };
-            sum().map_err(|error| self.tensor.blame(error, plane.part))?;
-            if plane.verify {
-                self.tensor.set_verified(plane.part);
-            }
-        }
-        Ok(())
+    pub(crate) fn compare_sums(&self, ledgers: Vec<Ledger<'_>>) -> Result<()> {
+        self.planes.iter().zip(ledgers).try_for_each(|(plane, ledger)| {
+            let compare = || ledger.compare(plane.pieces.source);
+            self.tensor.verified(plane.part, plane.verify, compare)
+        })
     }
 }
 
 impl<'f> Plane<'f> {
-    /// The algorithm of its digest; `None` if it has none to compare.
-    fn algorithm(&self) -> Option<DigestAlgorithm> {
-        let digest = self.part.component.blob.digest.as_ref();
-        digest.filter(|_| self.verify)?.algorithm()
+    fn ledger(&self) -> Ledger<'f> {
+        Ledger::of(&self.part.component.blob, self.verify)
+    }
+
+    fn is_framed(&self) -> bool {
+        self.pieces.frames().is_some()
     }
 
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
         let at = |value: u64| value.strict_mul(self.width);
         let tile = Span::exact_between(at(tile.offset()), at(tile.end()));
-        let Some(frames) = &self.frames else {
+        let Some(frames) = self.pieces.frames() else {
             let start = blob.offset().strict_add(tile.offset());
             return Span::exact(start, tile.byte_len());
         };
@@ -367,27 +333,18 @@ impl<'f> Plane<'f> {
         &self,
         tile: Span,
         content: Option<&'t mut [u8]>,
+        ledger: &Ledger<'_>,
         stored: &mut Vec<u8>,
         decompressor: &mut Option<FrameDecompressor>,
     ) -> Result<Part<'t>> {
         let span = self.stored(tile);
-        let combined = |algorithm: &DigestAlgorithm| *algorithm == DigestAlgorithm::Crc32c;
-        let algorithm = self.algorithm().filter(combined);
-        let mut sum = algorithm.map(Hasher::new).transpose()?;
         let Some(content) = content else {
-            let content = None;
-            return Ok(Part { span, content, sum });
+            return Ok(Part { span, content: None });
         };
-        let bytes = match self.source.slice(span) {
-            Some(bytes) => bytes,
-            None => fetch(stored, self.source, span)?,
-        };
-        if let Some(sum) = &mut sum {
-            sum.update(bytes);
-        }
+        let bytes = lent_or_fetched(self.pieces.source, span, stored)?;
+        ledger.add(span, bytes)?;
         scratch::decompressor(decompressor)?.decode_into(bytes, content)?;
-        let content = Some(&*content);
-        Ok(Part { span, content, sum })
+        Ok(Part { span, content: Some(&*content) })
     }
 }
 
@@ -396,18 +353,17 @@ struct Part<'t> {
     span: Span,
     /// All of it; `None` where it is raw, and comes in stretches.
     content: Option<&'t [u8]>,
-    /// Of the stored bytes, where it is wanted: of raw ones as they come.
-    sum: Option<Hasher>,
 }
 
 impl Part<'_> {
-    /// `len` bytes from `start` on, the stretch behind the one before. Raw ones that the source does
-    /// not lend are read into `room`, which has less of it then.
+    /// `len` bytes from `start` on. Raw ones that the source does not lend are read into `room`, which has
+    /// less of it then.
     fn stretch<'b>(
-        &mut self,
+        &self,
         source: &'b dyn Source,
         start: usize,
         len: usize,
+        ledger: &Ledger<'_>,
         room: &mut &'b mut [u8],
     ) -> Result<&'b [u8]>
     where
@@ -427,32 +383,8 @@ impl Part<'_> {
                 place
             }
         };
-        if let Some(sum) = &mut self.sum {
-            sum.update(bytes);
-        }
+        ledger.add(span, bytes)?;
         Ok(bytes)
-    }
-
-    fn seen(self) -> Seen {
-        (self.span, self.sum.map(Hasher::finish))
-    }
-}
-
-impl Tally {
-    fn follow(&mut self, (span, sum): Seen) {
-        self.end = span.end();
-        let total = self.sum.take().zip(sum);
-        self.sum = total.and_then(|(total, sum)| total.followed_by(&sum, span.byte_len()));
-    }
-
-    /// The crc32c of the whole blob, with the table of frames behind the last tile.
-    fn complete(mut self, plane: &Plane<'_>) -> Result<Option<Digest>> {
-        let span = Span::exact_between(self.end, plane.part.component.blob.span.end());
-        if !span.is_empty() {
-            let sum = DigestAlgorithm::Crc32c.digest(&bytes_of(plane.source, span)?)?;
-            self.follow((span, Some(sum)));
-        }
-        Ok(self.sum)
     }
 }
 
@@ -465,7 +397,7 @@ fn take<'b>(rest: &mut &'b mut [u8], len: usize) -> &'b mut [u8] {
 /// The tiles of `count` values: every compressed component has the end of a frame where one ends.
 fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
     let framed = planes.iter();
-    let mut framed = framed.filter_map(|plane| Some((plane.width, plane.frames.as_ref()?)));
+    let mut framed = framed.filter_map(|plane| Some((plane.width, plane.pieces.frames()?)));
     let mut ends: Vec<u64> = match framed.next() {
         Some((width, frames)) => {
             let ends = frames.iter().map(|frame| frame.content.end());

@@ -3,9 +3,10 @@
 use zt_container::memory::resize;
 use zt_formats::{Scalar, element_count};
 
-use super::{Array, Stats};
+use super::Stats;
 use crate::cores::progress::Gauge;
 use crate::error::Result;
+use crate::read::arrays::Array;
 
 /// The rows and the columns of a matrix that have only zeros. Both are 0 for a tensor that is no matrix,
 /// or has no other value. The values are read again only if there are zeros enough for one of them.
@@ -23,7 +24,8 @@ pub(super) fn rows_and_columns(
     let mut alive_columns = Vec::new();
     resize(&mut alive_columns, columns)?;
     let (mut dead_rows, mut column, mut is_alive) = (0, 0, false);
-    array.for_each_piece(false, gauge, |elements| {
+    array.for_each_piece(|elements| {
+        gauge.report(elements.bytes.len() as u64)?;
         elements.scalars(array.tensor.registry())?.for_each(|value| {
             if let Some(alive) = alive_columns.get_mut(column).filter(|_| !is_zero(value)) {
                 (*alive, is_alive) = (1u8, true);
@@ -45,7 +47,7 @@ pub(super) fn rows_and_columns(
 pub(super) fn matrix(array: &Array<'_>) -> Option<(u64, u64)> {
     let (rows, rest) = array.tensor.shape().split_first()?;
     let columns = element_count(rest)?;
-    (array.role.is_none() && *rows > 1 && columns > 1).then_some((*rows, columns))
+    (array.part.is_none() && *rows > 1 && columns > 1).then_some((*rows, columns))
 }
 
 fn is_zero(value: Scalar) -> bool {

@@ -19,7 +19,7 @@ mod sketch;
 mod values;
 
 use zt_formats::{Coo, Csr, Elements, Registry, View, dense_byte_len, element_count};
-use zt_manifest::{DType, Text};
+use zt_manifest::Text;
 
 pub use quantized::Quantized;
 pub use sketch::{BlockKind, Blocks, Histogram, Sketch};
@@ -35,7 +35,7 @@ use crate::file::tensor::Tensor;
 use crate::file::window::Windows;
 use crate::file::{Entry, File};
 use crate::read::ahead::ReadAhead;
-use crate::read::raw_value::RawValue;
+use crate::read::arrays::{Array, for_each};
 
 /// How statistics are computed.
 #[must_use]
@@ -200,7 +200,7 @@ fn of(
     options: &StatsOptions<'_>,
     gauge: &Gauge<'_>,
 ) -> Result<ObjectStats> {
-    let array = Array::of(tensor)?;
+    let array = array(tensor)?;
     if let Some(parts) = sample::parts(&array).filter(|_| options.sample) {
         let mut sample = Sample::new(array, options);
         for part in parts {
@@ -210,22 +210,20 @@ fn of(
     }
     let sketcher = options.sketches.map(|side| Sketcher::of(dead::matrix(&array), side));
     let mut all = Part::default();
-    match tensor.raw_value()? {
-        Some(raw) => all = array.of_raw(&raw, sketcher.as_ref(), gauge)?,
-        None => array.for_each_piece(is_alone, gauge, |elements| {
-            let start = all.stats.count;
-            all.append(array.of_piece(&elements, is_alone, sketcher.as_ref(), start)?);
-            Ok(())
-        })?,
-    }
+    let look = |start: u64, [elements]: [Elements<'_>; 1]| {
+        let part = Part::of(&elements, tensor.registry(), sketcher.as_ref(), start);
+        part.map_err(|error| (0, error))
+    };
+    let found = for_each(&[array.clone()], is_alone, gauge, look, |part| all.append(part));
+    found.map_err(|(_, error)| error)?;
     let mut values = all.stats;
-    let absent = array.absent(values.count);
+    let absent = absent(&array, values.count);
     values.add_zeros(absent);
     let is_integer = values.has_integers();
     let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
     let mut sketch = sketcher.map(|it| it.finish(absent, is_integer, &all.sums));
     if let (Some(sketch), Some(side)) = (&mut sketch, options.sketches) {
-        if array.role.is_some() {
+        if array.part.is_some() {
             sketch.blocks = sketch::pattern(tensor, side)?;
         }
         sketch.quantized = quantized::quantized(tensor)?;
@@ -274,114 +272,18 @@ impl Part {
         self.stats.append(&more.stats);
         self.sums.extend(more.sums);
     }
-
-    fn joined(parts: impl IntoIterator<Item = Part>) -> Self {
-        let mut all = Part::default();
-        parts.into_iter().for_each(|part| all.append(part));
-        all
-    }
 }
-
-/// Bytes that one core takes at a time: a multiple of the length of any value.
-const STRETCH: usize = 128 << 10;
 
 /// The values of an object: its dense value, or what a sparse object stores.
-struct Array<'f> {
-    tensor: Tensor<'f>,
-    dtype: DType,
-    logical_type: Option<Text>,
-    /// The component of a sparse object that has its values.
-    role: Option<&'static str>,
+fn array<'f>(tensor: &Tensor<'f>) -> Result<Array<'f>> {
+    let array = Array::of_value(tensor)?;
+    let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
+    let part = is_sparse.then(|| tensor.locate("values")).transpose()?;
+    Ok(Array { part, ..array })
 }
 
-impl<'f> Array<'f> {
-    fn of(tensor: &Tensor<'f>) -> Result<Self> {
-        let (dtype, logical_type) = tensor.type_of_value()?;
-        let is_sparse = matches!(tensor.format(), Csr::FORMAT | Coo::FORMAT);
-        Ok(Array { tensor: *tensor, dtype, logical_type, role: is_sparse.then_some("values") })
-    }
-
-    /// Zeros that a sparse object does not store, beside this many values.
-    fn absent(&self, stored: u64) -> u64 {
-        let all = element_count(self.tensor.shape()).filter(|_| self.role.is_some());
-        all.map_or(0, |all| all.saturating_sub(stored))
-    }
-
-    /// Statistics of values that are stored raw. Each core reads what it takes.
-    fn of_raw(
-        &self,
-        raw: &RawValue<'_>,
-        sketcher: Option<&Sketcher>,
-        gauge: &Gauge<'_>,
-    ) -> Result<Part> {
-        let like = self.like();
-        let registry = self.tensor.registry();
-        let per_stretch = self.per_stretch();
-        let parts = parallel::map(&raw.places(STRETCH as u64), |at| {
-            raw.pool().with(|scratch| {
-                let (bytes, sum) = raw.stretch(*at, STRETCH as u64, &mut scratch.stored)?;
-                gauge.report(sum.1)?;
-                let elements = like.of_same_type(bytes);
-                let start = at.saturating_mul(per_stretch);
-                Ok((Part::of(&elements, registry, sketcher, start)?, sum))
-            })
-        })?;
-        let (parts, sums): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        raw.check(sums)?;
-        Ok(Part::joined(parts))
-    }
-
-    /// On all cores if no other object is read.
-    fn of_piece(
-        &self,
-        elements: &Elements<'_>,
-        is_alone: bool,
-        sketcher: Option<&Sketcher>,
-        start: u64,
-    ) -> Result<Part> {
-        let registry = self.tensor.registry();
-        if !is_alone || elements.bytes.len() <= STRETCH {
-            return Part::of(elements, registry, sketcher, start);
-        }
-        let stretches: Vec<(u64, &[u8])> = (0..).zip(elements.bytes.chunks(STRETCH)).collect();
-        let parts = parallel::map(&stretches, |(at, bytes)| {
-            let start = start + at * self.per_stretch();
-            Part::of(&elements.of_same_type(*bytes), registry, sketcher, start)
-        })?;
-        Ok(Part::joined(parts))
-    }
-
-    /// The values in [`STRETCH`] bytes.
-    fn per_stretch(&self) -> u64 {
-        (STRETCH / self.value_len()) as u64
-    }
-
-    fn value_len(&self) -> usize {
-        let logical_type = self.logical_type.as_deref();
-        self.tensor.value_len(self.dtype, logical_type)
-    }
-
-    /// No elements, of the type of the values.
-    fn like(&self) -> Elements<'static> {
-        Elements { logical_type: self.logical_type.clone(), ..Elements::new(self.dtype, &[][..]) }
-    }
-
-    fn for_each_piece(
-        &self,
-        is_alone: bool,
-        gauge: &Gauge<'_>,
-        mut take: impl FnMut(Elements<'_>) -> Result<()>,
-    ) -> Result<()> {
-        // A thread reads long pieces ahead. Short ones stay in the core's cache, and other cores have work.
-        let piece_len = if is_alone { 1 << 20 } else { 128 << 10 };
-        let like = self.like();
-        let take = |bytes: &[u8]| {
-            gauge.report(bytes.len() as u64)?;
-            take(like.of_same_type(bytes))
-        };
-        match self.role {
-            Some(role) => self.tensor.reader(role)?.for_each_piece(piece_len, take),
-            None => self.tensor.dense_reader()?.for_each_piece(piece_len, take),
-        }
-    }
+/// Zeros that a sparse object does not store, beside this many values.
+fn absent(array: &Array<'_>, stored: u64) -> u64 {
+    let all = element_count(array.tensor.shape()).filter(|_| array.part.is_some());
+    all.map_or(0, |all| all.saturating_sub(stored))
 }

@@ -3,12 +3,13 @@
 use zt_formats::{Dense, Slice, dense_byte_len};
 
 use super::sketch::Sketcher;
-use super::{Array, ObjectStats, Part, StatsOptions, of_entry};
+use super::{ObjectStats, Part, StatsOptions, of_entry};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::error::{ErrorKind, Result};
 use crate::file::{Entry, File};
 use crate::read::ahead::ReadAhead;
+use crate::read::arrays::Array;
 
 /// Bytes of the dense value that are looked at. A smaller object is read as a whole.
 const SAMPLE: u64 = 256 << 10;
@@ -68,7 +69,7 @@ pub(super) struct Sample<'f> {
 impl<'f> Sample<'f> {
     /// With the parts that are to be added; `None` for an object that is read as a whole.
     fn of(entry: &Entry<'f>, options: &StatsOptions<'_>) -> Option<(Self, Vec<Vec<Slice>>)> {
-        let array = Array::of(&entry.tensor().ok()?).ok()?;
+        let array = super::array(&entry.tensor().ok()?).ok()?;
         let parts = parts(&array)?;
         Some((Sample::new(array, options), parts))
     }
@@ -101,7 +102,7 @@ impl<'f> Sample<'f> {
 /// The parts of an object that stand for all of it; `None` if it is small.
 pub(super) fn parts(array: &Array<'_>) -> Option<Vec<Vec<Slice>>> {
     let shape = array.tensor.shape();
-    let value_len = array.value_len() as u64;
+    let value_len = array.value_len as u64;
     if dense_byte_len(shape, value_len)? <= SAMPLE {
         return None;
     }

@@ -90,11 +90,4 @@ impl Outcome {
             }
         }
     }
-
-    /// Appends the sum of the next bytes.
-    pub(super) fn append(&mut self, next: Option<&Digest>, next_len: u64) {
-        if let Some(sum) = &self.sum {
-            self.sum = next.and_then(|next| sum.followed_by(next, next_len));
-        }
-    }
 }

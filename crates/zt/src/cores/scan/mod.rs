@@ -7,13 +7,17 @@
 mod job;
 mod piece;
 
-use zt_container::codec::{Frame, frames};
-use zt_container::{Blob, BlobReader, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span};
+use zt_container::codec::Frame;
+use zt_container::{
+    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, bytes_of,
+};
 
 pub(crate) use self::job::{Job, Outcome};
-use self::piece::{Cut, Piece, STRETCH, is_piece, look, update, wrong_bool};
-use crate::cores::announce::{announce, announce_all};
+use self::piece::{Piece, is_piece, look, update, wrong_bool};
+use crate::cores::announce::announce_all;
+use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
+use crate::cores::pieces::{Pieces, STRETCH};
 use crate::cores::progress::Gauge;
 use crate::cores::region::{Region, bundles};
 use crate::cores::scratch::{Pool, Scratch};
@@ -97,15 +101,14 @@ impl Scan<'_> {
         if is_in_order && job.sum.is_none() && !job.is_chained() {
             return self.decode(job);
         }
-        let cut = match job.encoding {
-            Encoding::Raw => Cut::Stretches(job.span),
-            _ => match frames(job.source, &job.blob()) {
-                Ok(Some(frames)) if frames.iter().all(|frame| is_piece(frame, job)) => {
-                    Cut::Frames(frames)
-                }
-                Ok(_) => return self.streamed(job),
-                Err(error) => return Ok(Outcome::failed(error)),
-            },
+        let fit = |pieces: &Pieces<'_>| {
+            let mut frames = pieces.frames().unwrap_or_default().iter();
+            frames.all(|frame| is_piece(frame, job))
+        };
+        let cut = match Pieces::of(job.source, &job.blob()) {
+            Ok(Some(pieces)) if fit(&pieces) => pieces,
+            Ok(_) => return self.streamed(job),
+            Err(error) => return Ok(Outcome::failed(error)),
         };
         if job.is_chained() || job.content || is_in_order {
             self.chained(job, &cut)
@@ -132,16 +135,19 @@ impl Scan<'_> {
     }
 
     /// Does pieces in any order, if no digest depends on it.
-    fn scattered(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
-        let one = |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, scratch));
+    fn scattered(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
+        let ledger = Ledger::sum(job.span, job.sum);
+        let one =
+            |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, &ledger, scratch));
         let places: Vec<usize> = (0..cut.len()).collect();
         let pieces = parallel::map(&places, one)?;
-        self.sum(job, pieces, Chains::default())
+        self.sum(job, pieces, ledger, Chains::default())
     }
 
     /// Does pieces in order, because SHA-256 and some checksums are chains. While one piece is
     /// hashed, the other cores fetch and decode the next ones.
-    fn chained(&self, job: &Job<'_>, cut: &Cut) -> Result<Outcome> {
+    fn chained(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
+        let ledger = Ledger::sum(job.span, job.sum);
         // The content of raw little-endian bytes is the stored bytes.
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
         let chains = || -> zt_container::Result<Chains> {
@@ -161,7 +167,7 @@ impl Scan<'_> {
             let places = (from..cut.len()).take(ahead).collect();
             parallel::map_owned(places, |at| {
                 let mut scratch = self.pool.take();
-                let piece = self.piece(job, cut, at, &mut scratch)?;
+                let piece = self.piece(job, cut, at, &ledger, &mut scratch)?;
                 Ok((at, piece, scratch))
             })
         };
@@ -182,7 +188,7 @@ impl Scan<'_> {
             ready = following?;
             next = next.strict_add(ready.len());
         }
-        let mut outcome = self.sum(job, pieces, chains)?;
+        let mut outcome = self.sum(job, pieces, ledger, chains)?;
         if is_same && job.content {
             outcome.content.clone_from(&outcome.sha256);
         }
@@ -190,25 +196,34 @@ impl Scan<'_> {
     }
 
     /// Fetches, sums and decodes one piece. The piece holds its errors.
-    fn piece(&self, job: &Job<'_>, cut: &Cut, at: usize, scratch: &mut Scratch) -> Result<Piece> {
+    fn piece(
+        &self,
+        job: &Job<'_>,
+        cut: &Pieces<'_>,
+        at: usize,
+        ledger: &Ledger<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<Piece> {
         let place = cut.get(at).ok_or_else(Error::out_of_order)?;
-        announce(job.source, at, |at| Some(cut.get(at)?.stored));
-        let piece = Piece::look(job, place, scratch);
+        cut.announce(at);
+        let piece = Piece::look(job, place, ledger, scratch);
         self.gauge.report(piece.content_len.saturating_mul(job.uses))?;
         Ok(piece)
     }
 
     /// The outcome of pieces in order. The bytes after the last one, a table of frames, are hashed
     /// here.
-    fn sum(&self, job: &Job<'_>, pieces: Vec<Piece>, mut chains: Chains) -> Result<Outcome> {
-        let mut outcome = Outcome {
-            sum: job.sum.and_then(|algorithm| algorithm.digest(&[]).ok()),
-            ..Outcome::default()
-        };
+    fn sum(
+        &self,
+        job: &Job<'_>,
+        pieces: Vec<Piece>,
+        ledger: Ledger<'_>,
+        mut chains: Chains,
+    ) -> Result<Outcome> {
+        let mut outcome = Outcome::default();
         let (mut end, mut decoded) = (job.span.offset(), 0u64);
         let mut unread = false;
         for piece in pieces {
-            outcome.append(piece.sum.as_ref(), piece.stored.byte_len());
             end = piece.stored.end();
             decoded = decoded.strict_add(piece.content_len);
             outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
@@ -218,31 +233,27 @@ impl Scan<'_> {
             }
         }
         let table = Span::between(end, job.span.end()).ok_or_else(Error::out_of_order)?;
-        if !table.is_empty() && (job.sum.is_some() || job.is_chained()) {
-            match zt_container::bytes_of(job.source, table) {
-                Ok(bytes) => {
-                    let digest = job.sum.and_then(|algorithm| algorithm.digest(&bytes).ok());
-                    outcome.append(digest.as_ref(), table.byte_len());
-                    chains.update_stored(&bytes);
-                }
-                Err(error) => {
-                    unread = true;
-                    outcome.decoded = Err(error.into());
-                }
+        let finish = || -> zt_container::Result<Option<Digest>> {
+            if job.is_chained() {
+                chains.update_stored(&bytes_of(job.source, table)?);
             }
-        }
-        if unread {
-            // There is no sum of bytes that could not be read.
-            chains.stored = None;
-            chains.chain = None;
-            outcome.sum = None;
+            ledger.finish(job.source)
+        };
+        // There is no sum of bytes that could not be read.
+        let sum = if unread { None } else { Some(finish()) };
+        match sum {
+            Some(Ok(sum)) => {
+                outcome.sum = sum;
+                outcome.sha256 = chains.stored.map(Hasher::finish);
+                outcome.chain = chains.chain.map(Hasher::finish);
+            }
+            Some(Err(error)) => outcome.decoded = Err(error.into()),
+            None => {}
         }
         if outcome.decoded.is_ok() {
             outcome.decoded = Ok(decoded);
             outcome.content = chains.content.map(Hasher::finish);
         }
-        outcome.sha256 = chains.stored.map(Hasher::finish);
-        outcome.chain = chains.chain.map(Hasher::finish);
         Ok(outcome)
     }
 

@@ -1,15 +1,14 @@
 //! Pieces of blobs: how a blob is cut, and the work on one piece.
 
 use zt_container::codec::Frame;
-use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher, Source, Span, memory::in_memory};
+use zt_container::{DigestAlgorithm, Encoding, Hasher, Source, Span};
 use zt_formats::check_bools_from;
 
 use super::{Job, Outcome};
+use crate::cores::ledger::Ledger;
+use crate::cores::pieces::lent_or_fetched;
 use crate::cores::scratch::Scratch;
 use crate::error::Error;
-
-/// Raw bytes that one core takes at a time. They stay in its cache from the read to the checksum.
-pub(super) const STRETCH: u64 = 1 << 20;
 
 /// Frames with more content than this are streamed: as pieces they would take too much memory.
 const LARGEST_FRAME: u64 = 8 << 20;
@@ -17,7 +16,6 @@ const LARGEST_FRAME: u64 = 8 << 20;
 /// A piece that has been fetched and decoded.
 pub(super) struct Piece {
     pub(super) stored: Span,
-    pub(super) sum: Option<Digest>,
     pub(super) content_len: u64,
     pub(super) fault: Option<Error>,
     /// Whether the source failed, so that no bytes were summed.
@@ -27,16 +25,20 @@ pub(super) struct Piece {
 
 impl Piece {
     /// Fetches, sums and decodes one piece of a job. The piece holds its errors.
-    pub(super) fn look(job: &Job<'_>, place: Frame, scratch: &mut Scratch) -> Piece {
+    pub(super) fn look(
+        job: &Job<'_>,
+        place: Frame,
+        ledger: &Ledger<'_>,
+        scratch: &mut Scratch,
+    ) -> Piece {
         let mut piece = Piece {
             stored: place.stored,
-            sum: None,
             content_len: 0,
             fault: None,
             is_unread: false,
             wrong_bool: None,
         };
-        let fault = piece.fill(job, place, scratch).err();
+        let fault = piece.fill(job, place, ledger, scratch).err();
         // A source may fail with an error of any kind.
         piece.is_unread = matches!(fault, Some(zt_container::Error::Io(_)));
         piece.fault = fault.map(Error::from);
@@ -47,52 +49,18 @@ impl Piece {
         &mut self,
         job: &Job<'_>,
         place: Frame,
+        ledger: &Ledger<'_>,
         scratch: &mut Scratch,
     ) -> zt_container::Result<()> {
         let mut fetched = std::mem::take(&mut scratch.stored);
-        let stored = match job.source.slice(place.stored) {
-            Some(lent) => lent,
-            None => zt_container::memory::fetch(&mut fetched, job.source, place.stored)?,
-        };
-        if let Some(algorithm) = job.sum {
-            self.sum = Some(algorithm.digest(stored)?);
-        }
+        let stored = lent_or_fetched(job.source, place.stored, &mut fetched)?;
+        ledger.add(place.stored, stored)?;
         let decoded = decode_piece(job, stored, place.content.byte_len(), scratch).map(|content| {
             self.content_len = content.len() as u64;
             self.wrong_bool = wrong_bool(job, place.content.offset(), content);
         });
         scratch.stored = fetched;
         decoded
-    }
-}
-
-/// How a blob is cut.
-pub(super) enum Cut {
-    Stretches(Span),
-    Frames(Vec<Frame>),
-}
-
-impl Cut {
-    pub(super) fn len(&self) -> usize {
-        match self {
-            Cut::Stretches(span) => in_memory(span.byte_len().div_ceil(STRETCH)),
-            Cut::Frames(frames) => frames.len(),
-        }
-    }
-
-    /// Stored bytes, and the number of bytes that they decode to.
-    pub(super) fn get(&self, at: usize) -> Option<Frame> {
-        match self {
-            Cut::Frames(frames) => frames.get(at).copied(),
-            Cut::Stretches(span) => {
-                let start = (at as u64).checked_mul(STRETCH)?;
-                let len = span.byte_len().checked_sub(start)?.min(STRETCH);
-                Some(Frame {
-                    stored: Span::new(span.offset().checked_add(start)?, len)?,
-                    content: Span::new(start, len)?,
-                })
-            }
-        }
     }
 }
 
@@ -111,10 +79,7 @@ pub(super) fn look(
     scratch: &mut Scratch,
 ) -> zt_container::Result<Outcome> {
     let mut fetched = std::mem::take(&mut scratch.stored);
-    let stored = match source.slice(job.span) {
-        Some(lent) => lent,
-        None => zt_container::memory::fetch(&mut fetched, source, job.span)?,
-    };
+    let stored = lent_or_fetched(source, job.span, &mut fetched)?;
     let digest = |wanted: Option<DigestAlgorithm>| {
         let digest = wanted.map(|algorithm| algorithm.digest(stored));
         digest.transpose()

@@ -60,10 +60,8 @@ impl<'f> ComponentReader<'f> {
         let component = self.part.component;
         let out = whole_elements(out, self.element_len())?;
         let read = self.blob.read(out);
-        let len = read.map_err(|error| self.tensor.blame(error, self.part))?;
-        if len < out.len() && self.verify {
-            self.tensor.set_verified(self.part);
-        }
+        let is_compared = self.verify && read.as_ref().is_ok_and(|len| *len < out.len());
+        let len = self.tensor.verified(self.part, is_compared, || Ok(read?))?;
         to_little_endian(component, out.get_mut(..len).unwrap_or_default());
         Ok(len)
     }

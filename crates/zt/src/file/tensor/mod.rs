@@ -3,6 +3,7 @@
 mod component;
 mod component_reader;
 mod owned;
+mod verified;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,10 +19,8 @@ pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;
 use crate::error::{Error, Fault, Result};
-use crate::file::catalog::{FLAGS, Resolved, SourceOrigin};
-use crate::file::chunks::Checked;
-use crate::file::inner::{Inner, Verify};
-use crate::file::verified_blobs::is_worth_it;
+use crate::file::catalog::{Resolved, SourceOrigin};
+use crate::file::inner::Inner;
 
 /// One object of an open file, decoded and checked against its format. Copying the handle is free.
 ///
@@ -168,23 +167,6 @@ impl<'f> Tensor<'f> {
         Ok((source.map_or_else(none, Arc::clone), part.component.blob.span))
     }
 
-    /// Compares the digest of one component, unless an earlier read did, or the file is opened under
-    /// [`Verify::Never`]. The stored bytes are read, on all cores, and neither decoded nor kept.
-    ///
-    /// # Errors
-    ///
-    /// Code `not-found`; a wrong digest; [`crate::ErrorKind::Io`].
-    pub fn verify(&self, role: &str) -> Result<()> {
-        let part = self.locate(role)?;
-        let blob = &part.component.blob;
-        if blob.digest.is_none() || !self.must_verify(part) {
-            return Ok(());
-        }
-        pieces::verify(self.source(part), blob).map_err(|error| self.blame(error, part))?;
-        self.set_verified(part);
-        Ok(())
-    }
-
     /// The component of that role.
     ///
     /// # Errors
@@ -281,18 +263,6 @@ impl<'f> Tensor<'f> {
     /// As [`Tensor::bytes`].
     pub fn elements(&self, role: &str) -> Result<Elements<'f>> {
         self.elements_of(self.locate(role)?)
-    }
-
-    /// Whether an earlier full read through this file, or a clone of it, compared the digest of one
-    /// component. Slices compare digests of chunks at most. Reads under `Verify::Never` compare none.
-    ///
-    /// # Errors
-    ///
-    /// Code `not-found`.
-    pub fn is_verified(&self, role: &str) -> Result<bool> {
-        let part = self.locate(role)?;
-        let can_be = part.component.blob.algorithm().is_some();
-        Ok(can_be && self.is_verified_part(part))
     }
 
     /// All components read, for a [`View`] or for a format's own code.
@@ -397,8 +367,7 @@ impl<'f> Tensor<'f> {
         let verify = self.must_verify(part);
         if let Some(lent) = self.lent(part) {
             if verify {
-                pieces::check_digest(blob, lent).map_err(|error| self.blame(error, part))?;
-                self.set_verified(part);
+                self.verified(part, true, || pieces::verify(self.source(part), blob))?;
             }
             return Ok(Bytes::Borrowed(lent));
         }
@@ -476,46 +445,6 @@ impl<'f> Tensor<'f> {
         self
     }
 
-    pub(crate) fn must_verify(&self, part: Located<'_>) -> bool {
-        match self.file.verify {
-            Verify::Always => true,
-            Verify::OnRead => !self.is_verified_part(part),
-            Verify::Never => false,
-        }
-    }
-
-    /// Whether the digest of this component, or of another with the same bytes, was found right.
-    fn is_verified_part(&self, part: Located<'_>) -> bool {
-        let (source, blob) = (self.source_index(part), &part.component.blob);
-        let is_kept = || is_kept_by_blob(part) && self.file.verified.has(source, blob);
-        self.resolved.is_verified(part.at) || is_kept()
-    }
-
-    /// The chunk digests that verify parts of the component; `None` if there are none, or none is needed.
-    /// The caller reads the bytes at `next` after it.
-    /// Fails if the table is damaged.
-    pub(crate) fn chunks_of(&self, part: Located<'_>, next: Span) -> Result<Option<Arc<Checked>>> {
-        let blob = &part.component.blob;
-        if blob.chunks.is_none() || !self.must_verify(part) {
-            return Ok(None);
-        }
-        let source = self.source(part);
-        let at = self.source_index(part);
-        let checked = match self.file.verify {
-            Verify::Always => Checked::read(source, blob, next, true).map(|it| it.map(Arc::new)),
-            _ => self.file.chunks.of(at, source, blob, next),
-        };
-        checked.map_err(|error| self.blame(error, part))
-    }
-
-    pub(crate) fn set_verified(&self, part: Located<'_>) {
-        self.resolved.set_verified(part.at);
-        if is_kept_by_blob(part) {
-            let (source, blob) = (self.source_index(part), &part.component.blob);
-            self.file.verified.insert(source, blob);
-        }
-    }
-
     pub(crate) fn source_index(&self, part: Located<'_>) -> usize {
         self.resolved.source(part.at)
     }
@@ -536,11 +465,8 @@ impl<'f> Tensor<'f> {
         if blob.decoded_len.is_none() {
             blob.to_mut().decoded_len = Some(byte_len);
         }
-        let read = pieces::read(source, &blob, verify, &self.file.limits, out);
-        read.map_err(|error| self.blame(error, part))?;
-        if verify {
-            self.set_verified(part);
-        }
+        let limits = self.limits();
+        self.verified(part, verify, || pieces::read(source, &blob, verify, limits, &mut *out))?;
         to_little_endian(part.component, out);
         Ok(())
     }
@@ -581,11 +507,6 @@ impl<'f> Tensor<'f> {
     pub(crate) fn registry(&self) -> &'f zt_formats::Registry {
         &self.file.registry
     }
-}
-
-/// Whether the result for its digest is kept by blob, beside the flag of the component or without one.
-fn is_kept_by_blob(part: Located<'_>) -> bool {
-    part.at >= FLAGS || is_worth_it(&part.component.blob)
 }
 
 impl std::fmt::Debug for Tensor<'_> {
