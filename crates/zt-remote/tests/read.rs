@@ -166,6 +166,66 @@ fn rows_of_a_compressed_tensor_take_two_requests_and_their_frames() {
     assert!(server.bytes() - bytes <= 3 << 20);
 }
 
+/// Matrices of bf16 in two compressed planes each, of several frames and with tables that lie apart.
+fn planes(count: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().zstd(1).planes().to_writer(&mut bytes).unwrap();
+    let mut state = 1u32;
+    let mut value = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // Exponents and mantissas of few values, so that both planes are compressed.
+        (0x3c00 | (state >> 16) as u16 & 0x0133).to_le_bytes()
+    };
+    for at in 0..count {
+        let values: Vec<u8> = (0..6 << 20).flat_map(|_| value()).collect();
+        let values = zt::Elements::new(zt::DType::BF16, values);
+        let matrix = Dense::from_elements([6144, 1024], values).unwrap();
+        writer.add(&format!("layers.{at}"), &matrix).unwrap();
+    }
+    // A manifest that is longer than the first request, so that no table came with it.
+    for at in 0..5000 {
+        writer
+            .add(&format!("object.number.{at}"), &Dense::from_slice(&[], &[1u8]).unwrap())
+            .unwrap();
+    }
+    writer.finish().unwrap();
+    bytes
+}
+
+#[test]
+fn rows_of_planes_of_any_number_of_tensors_take_two_rounds_of_requests() {
+    const TENSORS: usize = 2;
+    let server = Server::with("m.zt", planes(TENSORS));
+    let expected = zt::File::from_bytes(planes(TENSORS)).unwrap();
+    let row = [Slice::from(1500u64..1501)];
+    for tensors in [1, TENSORS] {
+        let file = open(&server);
+        let before = server.requests().len();
+        // No table is sent before all are asked for, and no frame before all are.
+        server.hold_rounds(&[2 * tensors, 2 * tensors]);
+        let names: Vec<_> = (0..tensors).map(|at| format!("layers.{at}")).collect();
+        let wanted = names.iter().map(|name| (file.tensor(name).unwrap(), row.to_vec()));
+        let mut found = 0;
+        file.plan(wanted)
+            .for_each(|at, rows| {
+                let whole = expected.tensor(&names[at])?.slice(&row)?;
+                assert!(rows?.elements().bytes == whole.elements().bytes);
+                found += 1;
+                Ok::<(), zt::Error>(())
+            })
+            .unwrap();
+        assert_eq!(found, tensors);
+        let requests = &server.requests()[before..];
+        assert!(server.is_released(), "{requests:?}");
+        assert_eq!(requests.len(), 4 * tensors, "{requests:?}");
+    }
+    // A slice without a plan asks for the planes of its tensor at once.
+    let file = open(&server);
+    server.hold_rounds(&[2, 2]);
+    file.tensor("layers.0").unwrap().slice(&row).unwrap();
+    assert!(server.is_released());
+}
+
 #[test]
 fn rows_of_a_raw_tensor_take_their_chunks_and_the_table_once() {
     const CHUNK: u64 = 1 << 20;

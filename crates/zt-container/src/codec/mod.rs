@@ -15,7 +15,7 @@ mod stream;
 mod walk;
 
 pub use frame::{FrameCompressor, FrameDecompressor, decode_into};
-pub use seek::{Frame, SeekTable, frames};
+pub use seek::{Frame, SeekTable, frames, table_span};
 #[cfg(feature = "zstd")]
 pub(crate) use stream::FrameDecoder;
 

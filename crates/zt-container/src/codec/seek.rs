@@ -1,6 +1,7 @@
 //! Locating a blob's frames: by the seek table behind them, or by their headers if there is none.
 
 use super::walk::walk;
+use super::{FRAME_CONTENT, SINGLE_FRAME_MAX};
 use crate::blob::{Blob, Encoding};
 use crate::error::{Error, Misuse, Result};
 use crate::source::Source;
@@ -97,6 +98,24 @@ pub fn frames(source: &(impl Source + ?Sized), blob: &Blob) -> Result<Option<Vec
     let frames = lengths.and_then(|lengths| laid_out(lengths.into_iter(), blob.span.offset()));
     let (start, end) = (blob.span.offset(), blob.span.end());
     Ok(frames.filter(|frames| ends_at(frames, start, end, decoded_len)))
+}
+
+/// The last bytes of a zstd blob, which have the table of its frames if there is one: a source that is far away
+/// fetches it in one request. All of a blob of a single frame. `None` for raw bytes.
+pub fn table_span(blob: &Blob) -> Option<Span> {
+    const LEAST: u64 = 64 << 10;
+    const MOST: u64 = 1 << 20;
+    const ENTRY_LEN: u64 = 12;
+    const FRAME_LEN: u64 = FRAME_CONTENT as u64;
+    const FRAME_MAX: u64 = SINGLE_FRAME_MAX as u64;
+    let content = blob.decoded_len.filter(|_| blob.encoding == Encoding::Zstd)?;
+    let len = match content {
+        0..=FRAME_MAX => blob.span.byte_len(),
+        // Enough for frames of half the length that ours have.
+        _ => (content / FRAME_LEN).strict_mul(2).strict_mul(ENTRY_LEN).clamp(LEAST, MOST),
+    };
+    let end = blob.span.end();
+    Span::between(end.checked_sub(len.min(blob.span.byte_len()))?, end)
 }
 
 /// Reads the table at the end, if there is a consistent one.

@@ -6,7 +6,7 @@
 pub(crate) mod http;
 mod memory;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
@@ -97,8 +97,8 @@ struct State {
     delay: Duration,
     /// Requests whose answer was not sent yet.
     under_way: usize,
-    /// No request is answered before this many are under way.
-    together: usize,
+    /// No request is answered before this many are under way; once they are, the next number counts.
+    together: VecDeque<usize>,
     /// The request of this number is answered when it is resumed.
     pause_at: Option<usize>,
     is_paused: bool,
@@ -215,12 +215,17 @@ impl Server {
 
     /// Holds all answers back until this many requests are under way, for half a minute at most.
     pub(crate) fn hold(&self, requests: usize) {
-        self.state.lock().unwrap().together = requests;
+        self.hold_rounds(&[requests]);
+    }
+
+    /// The same for several rounds of requests, one after the other.
+    pub(crate) fn hold_rounds(&self, requests: &[usize]) {
+        self.state.lock().unwrap().together = requests.iter().copied().collect();
     }
 
     /// Whether as many requests were under way as [`Server::hold`] demands.
     pub(crate) fn is_released(&self) -> bool {
-        self.state.lock().unwrap().together == 0
+        self.state.lock().unwrap().together.is_empty()
     }
 
     /// Holds back the answer to the request of this number until [`Server::resume`].
@@ -412,10 +417,11 @@ fn wait_for_others(state: &Mutex<State>) {
     let begin = Instant::now();
     let mut held = state.lock().unwrap();
     held.under_way += 1;
-    if held.under_way >= held.together {
-        held.together = 0;
+    let rounds = held.together.len();
+    if held.together.front().is_some_and(|together| held.under_way >= *together) {
+        held.together.pop_front();
     }
-    while held.together > 0 && begin.elapsed() < Duration::from_secs(30) {
+    while held.together.len() == rounds && rounds > 0 && begin.elapsed() < Duration::from_secs(30) {
         drop(held);
         thread::sleep(Duration::from_millis(1));
         held = state.lock().unwrap();

@@ -266,7 +266,7 @@ impl<'f> TableCheck<'_, 'f> {
             return None;
         }
         let source = tensor.source(part);
-        let table = Checked::read(source, blob, Span::default(), true);
+        let table = Checked::read(source, blob, true);
         let checked = table.and_then(|table| match table {
             Some(table) => table.check_all(source, blob, self.allowance),
             None => Ok(()),

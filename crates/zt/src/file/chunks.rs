@@ -8,7 +8,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Source, Span, bytes_of, memory::in_memory};
 
-use crate::cores::announce::announce_all;
 use crate::cores::parallel;
 use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
@@ -24,23 +23,12 @@ pub(crate) struct Checked {
 }
 
 impl Checked {
-    /// Reads the table of `blob`, if it has one, and compares its digest. `next` is the part of the blob
-    /// that the caller reads next: a remote source fetches both at the same time.
+    /// Reads the table of `blob`, if it has one, and compares its digest.
     /// A wrong digest has the place of the table.
-    pub(crate) fn read(
-        source: &dyn Source,
-        blob: &Blob,
-        next: Span,
-        always: bool,
-    ) -> Result<Option<Self>> {
+    pub(crate) fn read(source: &dyn Source, blob: &Blob, always: bool) -> Result<Option<Self>> {
         let Some(chunks) = &blob.chunks else {
             return Ok(None);
         };
-        if !next.is_empty() {
-            let mut spans = [next, chunks.span];
-            spans.sort_unstable_by_key(|span| span.offset());
-            announce_all(&spans, |span| (source, *span));
-        }
         let table = ChunkTable::read(source, blob);
         let table = table.map_err(|error| Error::from(error).with_span(chunks.span))?;
         let count = in_memory(blob.span.byte_len().div_ceil(CHUNK));
@@ -139,24 +127,28 @@ struct Known {
 const MOST: usize = 64 << 20;
 
 impl Tables {
+    /// The table of a blob of this source, if it was read before.
+    pub(crate) fn known(&self, at: usize, blob: &Blob) -> Option<Arc<Checked>> {
+        let key = (at, blob.span, blob.chunks.as_deref()?.clone());
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.tables.get(&key).map(Arc::clone)
+    }
+
     /// The table of a blob of this source, read at most once.
     pub(crate) fn of(
         &self,
         at: usize,
         source: &dyn Source,
         blob: &Blob,
-        next: Span,
     ) -> Result<Option<Arc<Checked>>> {
+        if let Some(known) = self.known(at, blob) {
+            return Ok(Some(known));
+        }
         let Some(chunks) = blob.chunks.as_deref() else {
             return Ok(None);
         };
         let key = (at, blob.span, chunks.clone());
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(checked) = known.tables.get(&key) {
-            return Ok(Some(Arc::clone(checked)));
-        }
-        drop(known);
-        let Some(read) = Checked::read(source, blob, next, false)?.map(Arc::new) else {
+        let Some(read) = Checked::read(source, blob, false)?.map(Arc::new) else {
             return Ok(None);
         };
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);

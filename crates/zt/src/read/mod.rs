@@ -7,8 +7,8 @@
 //! | `arrays` | the values of one array, or of several side by side, on all cores |
 //! | `array` | the dense value as an array of the crate `ndarray`: `Tensor::array` |
 //! | `slice` | parts of objects and of components |
-//! | `window`, `windows` | parts of one component, and of all for its format |
-//! | `frames` | parts of a component that lie in many frames, on all cores |
+//! | `part`, `roles` | parts of one component, and of all for its format |
+//! | `strided` | values at even distances, and the pieces that they lie in |
 //! | `dense_reader` | the dense value as a stream: [`DenseReader`] |
 //! | `batch` | many components in one call, in the order of the file |
 //! | `ahead` | nothing: it announces tensors to remote sources |
@@ -33,12 +33,12 @@ pub(crate) mod compressed;
 pub(crate) mod contents;
 mod dense;
 pub(crate) mod dense_reader;
-mod frames;
+mod part;
 pub(crate) mod plan;
+mod roles;
 mod runs;
 mod slice;
+mod strided;
 mod tiles;
-mod window;
-mod windows;
 
 pub(crate) use slice::per_value;

@@ -11,6 +11,7 @@ use crate::cores::work::{Task, Workers};
 use crate::error::{Error, Result};
 use crate::file::File;
 use crate::file::tensor::{Located, Tensor};
+use crate::read::part::PartReader;
 
 /// Values that are read ahead of their use, unless [`Plan::memory`] says otherwise.
 const MEMORY: u64 = 256 << 20;
@@ -170,6 +171,12 @@ impl Plan<'_> {
         let next: Vec<_> = next.collect();
         let stored: Vec<_> = next.iter().flat_map(|item| &item.stored).collect();
         announce_all(&stored, |stored| **stored);
+        let parts = next.iter().filter(|item| !item.slices.is_empty() && item.tensor.is_remote());
+        let needs = parts.filter_map(|item| {
+            item.tensor.needs(&Places::resolve(&item.slices, item.tensor.shape()).ok()?)
+        });
+        // An error is the error of the read that follows.
+        let _ = PartReader::announced(&needs.flatten().collect::<Vec<_>>());
         place.strict_add(next.len())
     }
 }

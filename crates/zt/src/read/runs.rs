@@ -2,26 +2,20 @@
 
 use std::ops::Range;
 use zt_container::memory::{in_memory, resize};
-use zt_formats::{
-    Buffer, Dense, Elements, ObjectFormat, Parts, ReadParts, Registry, Signature, View,
-    element_count,
-};
+use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View, element_count};
 use zt_manifest::{DType, Text};
 
 use crate::cores::parallel;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::tensor::{ComponentReader, Tensor, whole_elements};
+use crate::file::tensor::{Tensor, whole_elements};
+use crate::read::roles::RolesReader;
 use crate::read::slice::{row_unit, rows_shape};
-use crate::read::windows::Windows;
 
 /// Bytes of values that a core makes at a time, about. They take it some 100 µs.
 const RUN: u64 = 1 << 20;
 
 /// Bytes of values that all cores make at a time if the caller wants fewer.
 const BATCH: u64 = 16 << 20;
-
-/// Decoded bytes of a component that a stream holds.
-const STREAM_WINDOW: usize = 256 << 10;
 
 /// An object whose value is several runs of rows. See [`ObjectFormat::is_flat`] for what a row is.
 pub(crate) struct Runs<'f> {
@@ -127,7 +121,7 @@ fn chunk_len(len: u64) -> usize {
 /// verified.
 pub(crate) struct RunReader<'f> {
     runs: Runs<'f>,
-    streams: Streams<'f>,
+    roles: RolesReader<'f>,
     /// The next row.
     next: u64,
     /// After an error nothing is read any more, and no end is reported.
@@ -149,7 +143,7 @@ impl<'f> RunReader<'f> {
         };
         let mut reader = RunReader {
             runs,
-            streams: Streams::new(tensor),
+            roles: RolesReader::in_order(tensor),
             next: 0,
             has_failed: false,
             held: Vec::new(),
@@ -184,7 +178,7 @@ impl<'f> RunReader<'f> {
         if error.kind() != ErrorKind::Malformed {
             return error;
         }
-        let digest = self.streams.finish().err();
+        let digest = self.roles.finish().err();
         let digest = digest.filter(|digest| digest.kind() == ErrorKind::DigestMismatch);
         digest.unwrap_or(error)
     }
@@ -221,7 +215,7 @@ impl<'f> RunReader<'f> {
         }
         // The end is reported once the digests were found right.
         if filled == 0 {
-            self.streams.finish()?;
+            self.roles.finish()?;
         }
         Ok(filled)
     }
@@ -242,8 +236,8 @@ impl<'f> RunReader<'f> {
     fn parts(&mut self, rows: Range<u64>) -> Result<Option<Vec<Parts<'f>>>> {
         let mut read = Vec::new();
         for run in self.runs.split(rows.clone()) {
-            let parts = self.runs.format.rows(run, &mut self.streams);
-            match parts.map_err(|error| self.streams.explained(error))? {
+            let parts = self.runs.format.rows(run, &mut self.roles);
+            match parts.map_err(|error| self.roles.explained(error))? {
                 Some(parts) => read.push(parts),
                 None => return Ok(None),
             }
@@ -270,104 +264,5 @@ impl<'f> RunReader<'f> {
         let made = self.decode(parts, &mut held);
         (self.held, self.taken) = (held, 0);
         made
-    }
-}
-
-/// Lends a format the components of an object, each from front to back and verified. Bytes before those
-/// that a stream holds are read again, through a window.
-struct Streams<'f> {
-    tensor: Tensor<'f>,
-    streams: Vec<(String, Stream<'f>)>,
-    windows: Windows<'f>,
-}
-
-struct Stream<'f> {
-    reader: ComponentReader<'f>,
-    held: Vec<u8>,
-    /// Where in the component the held bytes begin.
-    start: u64,
-}
-
-impl<'f> Streams<'f> {
-    fn new(tensor: &Tensor<'f>) -> Self {
-        Streams { tensor: *tensor, streams: Vec::new(), windows: Windows::new(tensor) }
-    }
-
-    /// Reads what is left, so that all digests are compared.
-    fn finish(&mut self) -> Result<()> {
-        for (_, stream) in &mut self.streams {
-            while stream.load()? {}
-        }
-        Ok(())
-    }
-
-    fn try_copy(&mut self, role: &str, mut at: u64, mut out: &mut [u8]) -> Result<()> {
-        let place = self.streams.iter().position(|(known, _)| known == role);
-        let place = match place {
-            Some(place) => place,
-            None => {
-                let stream =
-                    Stream { reader: self.tensor.reader(role)?, held: Vec::new(), start: 0 };
-                self.streams.push((role.to_owned(), stream));
-                self.streams.len() - 1
-            }
-        };
-        let stream = &mut self.streams[place].1;
-        while !out.is_empty() {
-            let Some(skipped) = at.checked_sub(stream.start) else {
-                return self.windows.try_copy(role, at, out);
-            };
-            let skipped = usize::try_from(skipped).ok();
-            let held = skipped.and_then(|skipped| stream.held.get(skipped..));
-            let held = held.unwrap_or_default();
-            if held.is_empty() {
-                if stream.load()? {
-                    continue;
-                }
-                // The window has the error.
-                return self.windows.try_copy(role, at, out);
-            }
-            let len = held.len().min(out.len());
-            let (part, behind) = out.split_at_mut(len);
-            part.copy_from_slice(&held[..len]);
-            (at, out) = (at.strict_add(len as u64), behind);
-        }
-        Ok(())
-    }
-
-    fn explained(&mut self, error: zt_formats::Error) -> Error {
-        self.windows.explained(error)
-    }
-}
-
-impl Stream<'_> {
-    /// Holds the next bytes; false at the end.
-    fn load(&mut self) -> Result<bool> {
-        self.start = self.start.strict_add(self.held.len() as u64);
-        self.held.resize(STREAM_WINDOW, 0);
-        let len = self.reader.read_elements(&mut self.held);
-        self.held.truncate(*len.as_ref().unwrap_or(&0));
-        Ok(len? > 0)
-    }
-}
-
-impl<'f> ReadParts<'f> for Streams<'f> {
-    fn signature(&self) -> Signature<'f> {
-        self.windows.signature()
-    }
-
-    fn registry(&self) -> &'f Registry {
-        self.windows.registry()
-    }
-
-    fn byte_len(&mut self, role: &str) -> zt_formats::Result<u64> {
-        let signature = self.signature();
-        let byte_len = signature.get(role).and_then(|component| component.byte_len);
-        byte_len.ok_or_else(|| self.windows.unread(Error::out_of_order()))
-    }
-
-    fn copy(&mut self, role: &str, at: u64, out: &mut [u8]) -> zt_formats::Result<()> {
-        let copied = self.try_copy(role, at, out);
-        copied.map_err(|error| self.windows.unread(error))
     }
 }

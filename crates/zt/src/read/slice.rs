@@ -4,15 +4,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 use zt_container::memory::in_memory;
 use zt_formats::{
-    Buffer, Coo, Csr, Dense, Elements, ObjectFormat, Parts, Places, ReadParts, Selection,
-    Signature, Slice, View, element_count,
+    Buffer, Coo, Csr, Dense, Elements, ObjectFormat, Parts, Places, Run, Selection, Signature,
+    Slice, View, element_count,
 };
 
 use crate::error::Result;
 use crate::file::tensor::{Located, Tensor, elements_in};
-use crate::read::frames::Wanted;
-use crate::read::window::Window;
-use crate::read::windows::Windows;
+use crate::read::part::{Need, PartReader, announce_in_order};
+use crate::read::roles::RolesReader;
+use crate::read::strided::{self, Strided};
 
 impl<'f> Tensor<'f> {
     /// A part of the object's dense value, as NumPy's basic slicing gives it.
@@ -53,7 +53,7 @@ impl<'f> Tensor<'f> {
         // A few bytes can have any shape, even one whose elements cannot be counted.
         let kept = places.iter().filter(|places| !places.is_index());
         self.check_dense_len_of(&kept.map(Places::count).collect::<Vec<_>>())?;
-        let part = Windows::read(self, |reader| format.slice(&places, reader))?;
+        let part = RolesReader::read(self, Vec::new(), |reader| format.slice(&places, reader))?;
         part.map_or_else(|| self.slice_rows(format, &places), Ok)
     }
 
@@ -71,7 +71,7 @@ impl<'f> Tensor<'f> {
     pub fn slice_csr(&self, slices: &[Slice]) -> Result<Csr<'static>> {
         self.expect_format(Csr::FORMAT)?;
         let places = self.places(slices)?;
-        Windows::read(self, |reader| Csr::read_part(&places, reader))
+        RolesReader::read(self, Vec::new(), |reader| Csr::read_part(&places, reader))
     }
 
     /// The values of a `sparse_coo` object within `slices`, in the order in which they are stored.
@@ -88,7 +88,7 @@ impl<'f> Tensor<'f> {
     pub fn slice_coo(&self, slices: &[Slice]) -> Result<Coo<'static>> {
         self.expect_format(Coo::FORMAT)?;
         let places = self.places(slices)?;
-        Windows::read(self, |reader| Coo::read_part(&places, reader))
+        RolesReader::read(self, Vec::new(), |reader| Coo::read_part(&places, reader))
     }
 
     /// A part of one component as a flat array of its dtype: the elements as they are stored, in
@@ -124,12 +124,13 @@ impl<'f> Tensor<'f> {
         let places = Places::resolve(slices, &shape).map_err(blame)?;
         let selection = Selection::of(&places).map_err(blame)?;
         let is_whole = |places: &Places| places.hull() == (0..places.dimension());
-        let mut window = if places.iter().all(is_whole) {
-            Window::whole(self, part)?
+        let reader = if places.iter().all(is_whole) {
+            vec![PartReader::whole(self, part)?]
         } else {
-            Window::new(self, part)?
+            vec![PartReader::new(self, part)?]
         };
-        let elements = Elements::new(dtype, gather(&mut window, width, &selection)?);
+        let values = gather(reader, &[width], &selection)?.pop().unwrap_or_default();
+        let elements = Elements::new(dtype, values);
         Dense::from_elements(selection.shape(), elements).map_err(blame)
     }
 
@@ -146,11 +147,18 @@ impl<'f> Tensor<'f> {
         places: &[Places],
     ) -> Result<Dense<'static>> {
         let selection = Selection::of(places).map_err(|error| self.blame_format(error))?;
-        let mut elements = Vec::with_capacity(parts.len());
-        for (part, width) in parts {
-            let bytes = gather(&mut Window::new(self, part)?, width, &selection)?;
-            elements.push((part.role.clone(), elements_in(part, bytes)));
-        }
+        let need = |(part, _): &(Located<'f>, u64)| Need {
+            tensor: *self,
+            part: *part,
+            ranges: Vec::new(),
+        };
+        let readers = PartReader::announced(&parts.iter().map(need).collect::<Vec<_>>())?;
+        let widths: Vec<u64> = parts.iter().map(|(_, width)| *width).collect();
+        let values = gather(readers, &widths, &selection)?;
+        let elements = parts.into_iter().zip(values);
+        let elements =
+            elements.map(|((part, _), bytes)| (part.role.clone(), elements_in(part, bytes)));
+        let elements = elements.collect();
         let dense = format.to_dense(Parts {
             shape: Cow::Borrowed(selection.shape()),
             attributes: Cow::Borrowed(self.attributes()),
@@ -165,12 +173,54 @@ impl<'f> Tensor<'f> {
             return self.slice_whole(places);
         };
         self.check_dense_len_of(&hull.shape)?;
-        let read = |reader: &mut dyn ReadParts<'f>| format.rows(hull.rows.clone(), reader);
-        let Some(parts) = Windows::read(self, read)? else {
+        let needs =
+            if self.is_remote() { self.needs_of_rows(format, &hull.rows) } else { Vec::new() };
+        let open = PartReader::announced(&needs)?;
+        let read = RolesReader::read(self, open, |reader| format.rows(hull.rows.clone(), reader));
+        let Some(parts) = read? else {
             return self.slice_whole(places);
         };
         let part = format.to_dense(parts).and_then(|dense| hull.cut(&dense));
         part.map_err(|error| self.blame_format(error))
+    }
+
+    /// What a part needs of each component, as far as the format tells it before the part is read.
+    pub(crate) fn needs(&self, places: &[Places]) -> Option<Vec<Need<'f>>> {
+        let format = self.registry().format(self.format())?;
+        let Some(parts) = per_value(self, format) else {
+            return Some(self.needs_of_rows(format, &Hull::of(self, format, places)?.rows));
+        };
+        let selection = Selection::of(places).ok()?;
+        let of_part = |(part, width): (Located<'f>, u64)| {
+            let range = |run: Run| {
+                let step = run.stride.saturating_mul(i64::try_from(width).unwrap_or(i64::MAX));
+                strided::range(run.first.strict_mul(width), step, run.count, width)
+            };
+            let ranges = selection.runs().take(BATCH).map(range).collect();
+            Need { tensor: *self, part, ranges }
+        };
+        Some(parts.into_iter().map(of_part).collect())
+    }
+
+    fn needs_of_rows(&self, format: &dyn ObjectFormat, rows: &Range<u64>) -> Vec<Need<'f>> {
+        let whole = Signature::of(self.object());
+        let shape = rows_shape(self, format).unwrap_or_default();
+        let len = |role: &str, rows: u64| {
+            let mut shape = shape.clone();
+            *shape.first_mut()? = rows;
+            format.expected_len(
+                role,
+                &Signature { shape: &shape, ..whole.clone() },
+                self.registry(),
+            )
+        };
+        let parts = self.located().filter(|part| format.is_of_value(part.role, &whole));
+        let of_part = |part: Located<'f>| {
+            let range = len(part.role, rows.start).zip(len(part.role, rows.end));
+            let ranges = range.map(|(start, end)| start..end).into_iter().collect();
+            Need { tensor: *self, part, ranges }
+        };
+        parts.map(of_part).collect()
     }
 
     fn slice_whole(&self, places: &[Places]) -> Result<Dense<'static>> {
@@ -289,31 +339,49 @@ pub(crate) fn row_unit(
 /// Runs that are copied at a time. They take a few hundred KiB.
 const BATCH: usize = 1 << 13;
 
-/// The selected values of a component, one behind the other.
-fn gather(window: &mut Window<'_>, value_len: u64, selection: &Selection) -> Result<Buffer> {
-    let mut out = Buffer::try_zeroed_values(selection.element_count(), value_len)?;
-    let mut rest = &mut out[..];
-    let mut wanted = Vec::new();
-    for run in selection.runs() {
-        let len = in_memory(run.count.strict_mul(value_len));
-        // The runs are as long as the selection says.
-        let Some(place) = rest.split_off_mut(..len) else {
-            break;
-        };
-        let at = run.first.strict_mul(value_len);
-        wanted.push(match run.stride {
-            1 => Wanted::bytes(at, place),
-            stride => {
-                // A distance beyond all numbers leads behind the end, as it should.
-                let step = i64::try_from(value_len).unwrap_or(i64::MAX);
-                let step = step.saturating_mul(stride);
-                Wanted::values(at, step, in_memory(value_len), place)
-            }
-        });
-        if wanted.len() == BATCH {
-            window.copy_values(&mut wanted)?;
+/// The selected values of each component, one behind the other. Values have so many bytes in each. What remote
+/// sources have is announced for all components at once.
+fn gather(
+    mut readers: Vec<PartReader<'_>>,
+    widths: &[u64],
+    selection: &Selection,
+) -> Result<Vec<Buffer>> {
+    let buffer = |width: &u64| Buffer::try_zeroed_values(selection.element_count(), *width);
+    let mut values = widths.iter().map(buffer).collect::<Result<Vec<_>, _>>()?;
+    let mut rests: Vec<&mut [u8]> = values.iter_mut().map(|values| &mut values[..]).collect();
+    let is_remote = readers.iter().any(PartReader::is_remote);
+    let mut runs = selection.runs().peekable();
+    while runs.peek().is_some() {
+        let runs: Vec<_> = runs.by_ref().take(BATCH).collect();
+        let mut wanted = Vec::with_capacity(readers.len());
+        for (rest, width) in rests.iter_mut().zip(widths) {
+            let strided = |run: &Run| {
+                let len = in_memory(run.count.strict_mul(*width));
+                // The runs are as long as the selection says.
+                let place = rest.split_off_mut(..len)?;
+                let at = run.first.strict_mul(*width);
+                Some(match run.stride {
+                    1 => Strided::bytes(at, place),
+                    stride => {
+                        // A distance beyond all numbers leads behind the end, as it should.
+                        let step = i64::try_from(*width).unwrap_or(i64::MAX);
+                        let step = step.saturating_mul(stride);
+                        Strided::values(at, step, in_memory(*width), place)
+                    }
+                })
+            };
+            wanted.push(runs.iter().filter_map(strided).collect::<Vec<_>>());
+        }
+        if is_remote {
+            let places = readers.iter().zip(&wanted).flat_map(|(reader, wanted)| {
+                wanted.iter().flat_map(|wanted| reader.stored(&wanted.range()))
+            });
+            announce_in_order(places.collect());
+        }
+        for (reader, wanted) in readers.iter_mut().zip(&mut wanted) {
+            reader.copy_values(wanted)?;
         }
     }
-    window.copy_values(&mut wanted)?;
-    Ok(out)
+    drop(rests);
+    Ok(values)
 }

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use zt_container::Span;
-
 use super::{Located, Tensor};
 use crate::cores::pieces;
 use crate::error::Result;
@@ -55,10 +53,24 @@ impl<'f> Tensor<'f> {
         self.resolved.is_verified(part.at) || is_kept()
     }
 
+    /// The chunk digests that verify parts of the component, if they are known; and whether they have yet to be
+    /// read.
+    pub(crate) fn known_chunks(&self, part: Located<'_>) -> (Option<Arc<Checked>>, bool) {
+        let blob = &part.component.blob;
+        if blob.chunks.is_none() || !self.must_verify(part) {
+            return (None, false);
+        }
+        let known = match self.file.verify {
+            Verify::Always => None,
+            _ => self.file.chunks.known(self.source_index(part), blob),
+        };
+        let is_unknown = known.is_none();
+        (known, is_unknown)
+    }
+
     /// The chunk digests that verify parts of the component; `None` if there are none, or none is needed.
-    /// The caller reads the bytes at `next` after it.
     /// Fails if the table is damaged.
-    pub(crate) fn chunks_of(&self, part: Located<'_>, next: Span) -> Result<Option<Arc<Checked>>> {
+    pub(crate) fn chunks_of(&self, part: Located<'_>) -> Result<Option<Arc<Checked>>> {
         let blob = &part.component.blob;
         if blob.chunks.is_none() || !self.must_verify(part) {
             return Ok(None);
@@ -66,8 +78,8 @@ impl<'f> Tensor<'f> {
         let source = self.source(part);
         let at = self.source_index(part);
         let checked = match self.file.verify {
-            Verify::Always => Checked::read(source, blob, next, true).map(|it| it.map(Arc::new)),
-            _ => self.file.chunks.of(at, source, blob, next),
+            Verify::Always => Checked::read(source, blob, true).map(|it| it.map(Arc::new)),
+            _ => self.file.chunks.of(at, source, blob),
         };
         checked.map_err(|error| self.blame(error, part))
     }

@@ -1,0 +1,520 @@
+//! Parts of a component. Only the pieces of the part are read.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use zt_container::codec::{Frame, table_span};
+use zt_container::memory::{in_memory, resize};
+use zt_container::{CHUNK, Encoding, Source, Span, check_declared};
+use zt_formats::Bytes;
+use zt_manifest::{ByteOrder, DType};
+
+use crate::cores::announce::announce_all;
+use crate::cores::parallel;
+use crate::cores::pieces::{Pieces, lent_or_fetched};
+use crate::cores::scratch::{Scratch, decompressor};
+use crate::error::Result;
+use crate::file::chunks::Checked;
+use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
+use crate::read::strided::Strided;
+
+/// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
+/// close together, in either direction, share a read.
+const WINDOW: u64 = 64 << 10;
+
+/// The same where bytes are made in order: going back costs what lies before, so it has to be rare.
+const SEQUENTIAL_WINDOW: u64 = 4 << 20;
+
+/// Frames with more content than this are streamed, not held. The length that a frame declares for itself
+/// is never allocated.
+const LARGEST_FRAME: u64 = 8 << 20;
+
+/// Frames with more stored bytes are not decoded on several cores, which would hold them all at once.
+const LARGEST_STORED: u64 = 16 << 20;
+
+/// For fewer pieces, or less content, waking other cores costs more than they save.
+const MANY: usize = 3;
+const WORTH_IT: usize = 1 << 20;
+
+/// Decoded bytes that a stream holds.
+const STREAM_WINDOW: u64 = 256 << 10;
+
+/// The decoded little-endian bytes of a component, in any order. One piece of them is in memory.
+///
+/// | stored | what a part costs |
+/// | --- | --- |
+/// | raw, lent by the source | itself |
+/// | raw | the 64 KiB around it; with chunk digests, the chunks that it is in, until they were checked |
+/// | frames that can be told apart | the frames that it is in |
+/// | one large frame, or frames of unknown lengths | all before it; all, to go back |
+/// | zstd of unknown length, from before 1.2 | all |
+///
+/// Nothing is verified, unless all is decoded, or the component has chunk digests.
+pub(crate) struct PartReader<'f> {
+    cut: Cut<'f>,
+    byte_len: u64,
+    backing: Backing<'f>,
+    /// Whether the component has chunk digests that have yet to be read, with the first part.
+    has_table: bool,
+    /// The place of `scratch.content` in the decoded bytes.
+    held: Span,
+    scratch: Scratch,
+}
+
+/// A component, and the decoded bytes of it that a part of its object needs.
+pub(crate) struct Need<'f> {
+    pub(crate) tensor: Tensor<'f>,
+    pub(crate) part: Located<'f>,
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
+enum Backing<'f> {
+    /// All of it, lent or decoded.
+    Whole(Bytes<'f>),
+    /// Pieces, each read when it is needed.
+    Pieces,
+    /// A stream, read up to the end of `held`.
+    Stream(Box<ComponentReader<'f>>),
+    /// The same, verified. Bytes before `held` are read again, by another reader.
+    InOrder(Box<ComponentReader<'f>>, Option<Box<PartReader<'f>>>),
+}
+
+/// The pieces of a component, which any core can read.
+struct Cut<'f> {
+    tensor: Tensor<'f>,
+    part: Located<'f>,
+    pieces: Pieces<'f>,
+    /// Raw bytes that are fetched at a time.
+    window: u64,
+    /// The chunk digests, once they were read.
+    chunks: Option<Arc<Checked>>,
+}
+
+impl<'f> PartReader<'f> {
+    /// Readers of parts of components. Remote sources fetch the tables of frames of all of them at once, and
+    /// then all pieces.
+    pub(crate) fn announced(needs: &[Need<'f>]) -> Result<Vec<Self>> {
+        let table = |need: &Need<'f>| {
+            let span = table_span(&need.part.component.blob)?;
+            Some((need.tensor.source(need.part), span))
+        };
+        announce_in_order(needs.iter().filter_map(table).collect());
+        let readers = needs.iter().map(|need| Self::new(&need.tensor, need.part));
+        let readers = readers.collect::<Result<Vec<_>>>()?;
+        let places = readers.iter().zip(needs).filter(|(reader, _)| reader.is_remote());
+        let places = places
+            .flat_map(|(reader, need)| need.ranges.iter().flat_map(|range| reader.stored(range)));
+        announce_in_order(places.collect());
+        Ok(readers)
+    }
+
+    pub(crate) fn new(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
+        let component = part.component;
+        let blob = &component.blob;
+        let source = tensor.source(part);
+        let blame = |error| tensor.blame(error, part);
+        check_declared(blob, tensor.limits()).map_err(blame)?;
+        let is_little = component.byte_order == ByteOrder::Little;
+        let mut pieces = Pieces::stretches(source, blob.span, CHUNK);
+        let backing = match (blob.encoding, blob.decoded_len) {
+            (Encoding::Raw, _) => match source.slice(blob.span).filter(|_| is_little) {
+                Some(lent) => Backing::Whole(lent.into()),
+                None => Backing::Pieces,
+            },
+            (_, None) => Backing::Whole(tensor.bytes_of(part)?),
+            _ => {
+                // A frame may end within an element, which could not be turned there.
+                let is_held = |frame: &Frame| frame.content.byte_len() <= LARGEST_FRAME;
+                let is_held =
+                    |pieces: &Pieces<'_>| pieces.frames().iter().copied().flatten().all(is_held);
+                match Pieces::of(source, blob).map_err(blame)?.filter(|it| is_little && is_held(it))
+                {
+                    Some(frames) => {
+                        pieces = frames;
+                        Backing::Pieces
+                    }
+                    None => Backing::Stream(Box::new(tensor.reader_of(part, false)?)),
+                }
+            }
+        };
+        let mut reader = Self::on(tensor, part, pieces, backing);
+        (reader.cut.chunks, reader.has_table) = tensor.known_chunks(part);
+        Ok(reader)
+    }
+
+    /// All of the component, read and verified.
+    pub(crate) fn whole(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
+        let backing = Backing::Whole(tensor.bytes_of(part)?);
+        let pieces = Pieces::stretches(tensor.source(part), part.component.blob.span, CHUNK);
+        Ok(Self::on(tensor, part, pieces, backing))
+    }
+
+    /// The component from front to back, and verified at its end: see [`PartReader::finish`].
+    pub(crate) fn in_order(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
+        let reader = tensor.reader_of(part, tensor.must_verify(part))?;
+        let pieces = Pieces::stretches(tensor.source(part), part.component.blob.span, CHUNK);
+        Ok(Self::on(tensor, part, pieces, Backing::InOrder(Box::new(reader), None)))
+    }
+
+    fn on(
+        tensor: &Tensor<'f>,
+        part: Located<'f>,
+        pieces: Pieces<'f>,
+        backing: Backing<'f>,
+    ) -> Self {
+        let blob = &part.component.blob;
+        let byte_len = match &backing {
+            Backing::Whole(bytes) => bytes.len() as u64,
+            _ => blob.decoded_len.unwrap_or(blob.span.byte_len()),
+        };
+        let window = if pieces.source.is_sequential() { SEQUENTIAL_WINDOW } else { WINDOW };
+        PartReader {
+            cut: Cut { tensor: *tensor, part, pieces, window, chunks: None },
+            byte_len,
+            backing,
+            has_table: false,
+            held: Span::default(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    pub(crate) fn byte_len(&self) -> u64 {
+        self.byte_len
+    }
+
+    pub(crate) fn role(&self) -> &'f str {
+        self.cut.part.role
+    }
+
+    pub(crate) fn is_remote(&self) -> bool {
+        self.cut.pieces.source.is_remote()
+    }
+
+    /// The stored bytes that a part is read from, as far as they are known.
+    pub(crate) fn stored(&self, range: &Range<u64>) -> Vec<(&'f dyn Source, Span)> {
+        let (source, blob) = (self.cut.pieces.source, &self.cut.part.component.blob);
+        let range = range.start.min(self.byte_len)..range.end.min(self.byte_len);
+        let mut spans = Vec::new();
+        if range.is_empty() || !matches!(self.backing, Backing::Pieces) {
+            return spans;
+        }
+        if let Some(frames) = self.cut.pieces.frames() {
+            let first = frames.partition_point(|frame| frame.content.end() <= range.start);
+            let frames = frames.iter().skip(first);
+            let frames = frames.take_while(|frame| frame.content.offset() < range.end);
+            spans.extend(frames.map(|frame| (source, frame.stored)));
+        } else if self.has_table || self.cut.is_unchecked(&range) {
+            let table = blob.chunks.as_ref().filter(|_| self.has_table);
+            spans.push((source, Checked::around(blob.span, &range)));
+            spans.extend(table.map(|table| (source, table.span)));
+        } else {
+            let at = |within: u64| blob.span.offset().strict_add(within);
+            spans.push((source, Span::exact_between(at(range.start), at(range.end))));
+        }
+        spans
+    }
+
+    /// Copies many values, and forgets them. Those in many pieces are read on all cores.
+    pub(crate) fn copy_values(&mut self, wanted: &mut Vec<Strided<'_>>) -> Result<()> {
+        if !self.copy_on_all_cores(wanted)? {
+            for wanted in &mut *wanted {
+                for (at, value) in wanted.each_value() {
+                    self.copy_here(at, value)?;
+                }
+            }
+        }
+        wanted.clear();
+        Ok(())
+    }
+
+    pub(crate) fn copy(&mut self, at: u64, out: &mut [u8]) -> Result<()> {
+        if self.is_remote() {
+            let end = at.saturating_add(out.len() as u64);
+            announce_in_order(self.stored(&(at..end)));
+        }
+        if out.len() >= WORTH_IT && self.copy_on_all_cores(&mut [Strided::bytes(at, out)])? {
+            return Ok(());
+        }
+        self.copy_here(at, out)
+    }
+
+    /// Reads the table of chunk digests before the first part.
+    fn read_table(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.has_table) {
+            self.cut.chunks = self.cut.tensor.chunks_of(self.cut.part)?;
+        }
+        Ok(())
+    }
+
+    /// False if the values lie in few pieces, or if a piece cannot be read. The memory then has unspecified
+    /// contents, and this core reads again, which finds the error.
+    fn copy_on_all_cores(&mut self, wanted: &mut [Strided<'_>]) -> Result<bool> {
+        self.read_table()?;
+        let cut = &self.cut;
+        let is_apart = cut.pieces.frames().is_some() || cut.chunks.is_some();
+        if !is_apart
+            || !matches!(self.backing, Backing::Pieces)
+            || cut.pieces.source.is_sequential()
+        {
+            return Ok(false);
+        }
+        let piece_at = |at| {
+            let piece = cut.piece_at(at);
+            piece.filter(|piece| piece.stored.byte_len() <= LARGEST_STORED)
+        };
+        let Some(mut tasks) = Strided::by_piece(wanted, piece_at) else {
+            return Ok(false);
+        };
+        let content = tasks.iter().map(|(piece, _)| piece.content.byte_len());
+        if tasks.len() < MANY || content.fold(0, u64::strict_add) < WORTH_IT as u64 {
+            return Ok(false);
+        }
+        tasks.sort_by_key(|(piece, _)| piece.stored.offset());
+        announce_all(&tasks, |(piece, _)| (cut.pieces.source, piece.stored));
+        let copied = parallel::map_owned(tasks, |(piece, parts)| {
+            cut.tensor.pool().with(|scratch| cut.copy(piece, parts, scratch))
+        });
+        Ok(copied.is_ok())
+    }
+
+    fn copy_here(&mut self, mut at: u64, mut out: &mut [u8]) -> Result<()> {
+        self.read_table()?;
+        if let (Backing::Whole(bytes), Some(chunks)) = (&self.backing, &self.cut.chunks) {
+            let end = at.saturating_add(out.len() as u64).min(self.byte_len);
+            self.cut.check_lent(chunks, bytes, at.min(end)..end)?;
+        }
+        while !out.is_empty() {
+            if !(self.held.offset()..self.held.end()).contains(&at) {
+                let len = self.load(at, out)?;
+                if len > 0 {
+                    at = at.strict_add(len as u64);
+                    out = out.get_mut(len..).unwrap_or_default();
+                    continue;
+                }
+            }
+            let held = match &self.backing {
+                // Also a stream that had to go back, or a table that lied.
+                Backing::Whole(bytes) => from(bytes, at),
+                // The window begins behind `at` if no byte there could be read.
+                _ => match at.checked_sub(self.held.offset()) {
+                    Some(at) => from(&self.scratch.content, at),
+                    None => &[],
+                },
+            };
+            let len = held.len().min(out.len());
+            let (part, behind) = out.split_at_mut(len);
+            part.copy_from_slice(&held[..len]);
+            if len == 0 {
+                // The component ends before what was asked for.
+                let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+                return Err(self.cut.tensor.blame(error, self.cut.part));
+            }
+            (at, out) = (at.strict_add(len as u64), behind);
+        }
+        Ok(())
+    }
+
+    /// Makes the window hold the byte `at`, if there is one; or fills the beginning of `out` with the bytes
+    /// from `at` on, if these are a piece, and returns their number.
+    fn load(&mut self, at: u64, out: &mut [u8]) -> Result<usize> {
+        let held = std::mem::take(&mut self.held);
+        let cut = &self.cut;
+        match &mut self.backing {
+            Backing::Whole(_) => {}
+            Backing::Pieces => {
+                let Some(piece) = cut.straight(at, out.len()).or_else(|| cut.piece_at(at)) else {
+                    return Ok(0);
+                };
+                let byte_len = piece.content.byte_len();
+                let place = out.get_mut(..in_memory(byte_len));
+                let place = place.filter(|_| piece.content.offset() == at && byte_len > 0);
+                let is_straight = place.is_some();
+                let Scratch { stored, content, decompressor } = &mut self.scratch;
+                let place = match place {
+                    Some(place) => place,
+                    None => {
+                        resize(content, byte_len)
+                            .map_err(|error| cut.tensor.blame(error, cut.part))?;
+                        &mut content[..]
+                    }
+                };
+                match cut.read(piece, place, stored, decompressor) {
+                    Ok(()) if is_straight => return Ok(place.len()),
+                    Ok(()) => self.held = piece.content,
+                    // The table lies, or the frame is damaged: a full read finds out by the digest.
+                    Err(_) if cut.pieces.frames().is_some() => {
+                        self.backing = Backing::Whole(cut.tensor.bytes_of(cut.part)?);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Backing::Stream(_) if at < held.offset() => {
+                self.backing = Backing::Whole(cut.tensor.bytes_of(cut.part)?);
+            }
+            Backing::InOrder(_, again) if at < held.offset() => {
+                self.held = held;
+                let again = match again {
+                    Some(again) => again,
+                    None => again.insert(Box::new(PartReader::new(&cut.tensor, cut.part)?)),
+                };
+                let len = in_memory((held.offset() - at).min(out.len() as u64));
+                again.copy(at, &mut out[..len])?;
+                return Ok(len);
+            }
+            Backing::Stream(reader) | Backing::InOrder(reader, _) => {
+                let mut held = held;
+                while held.end() <= at {
+                    held = next_of(reader, held, &mut self.scratch.content)?;
+                    if held.is_empty() {
+                        break;
+                    }
+                }
+                self.held = held;
+            }
+        }
+        Ok(0)
+    }
+
+    /// Reads what is left of a component that is read in order, so that its digest is compared.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        if let Backing::InOrder(reader, _) = &mut self.backing {
+            loop {
+                self.held = next_of(reader, self.held, &mut self.scratch.content)?;
+                if self.held.is_empty() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Puts the bytes behind `held` into `content`, and returns their place; empty at the end.
+fn next_of(reader: &mut ComponentReader<'_>, held: Span, content: &mut Vec<u8>) -> Result<Span> {
+    resize(content, STREAM_WINDOW)?;
+    let len = reader.read_elements(content)?;
+    content.truncate(len);
+    Ok(Span::exact(held.end(), len as u64))
+}
+
+impl Cut<'_> {
+    /// The piece that holds the byte `at`, if there is one.
+    fn piece_at(&self, at: u64) -> Option<Frame> {
+        if let Some(frames) = self.pieces.frames() {
+            let place = frames.partition_point(|frame| frame.content.end() <= at);
+            return frames.get(place).copied();
+        }
+        let len = if self.unchecked(at).is_some() { CHUNK } else { self.window };
+        let span = self.part.component.blob.span;
+        let stretches = Pieces::stretches(self.pieces.source, span, len);
+        stretches.get(in_memory(at / len)).filter(|piece| !piece.content.is_empty())
+    }
+
+    /// Many raw bytes from `at` on, which need no check and are read where they are wanted.
+    fn straight(&self, at: u64, len: usize) -> Option<Frame> {
+        let len = len as u64;
+        let component = self.part.component;
+        let width = component.dtype.map_or(1, DType::byte_len) as u64;
+        // Whole elements can be turned by themselves.
+        let is_apart = component.byte_order == ByteOrder::Little
+            || (at.is_multiple_of(width) && len.is_multiple_of(width));
+        if self.pieces.frames().is_some() || len < self.window || !is_apart {
+            return None;
+        }
+        let len = match &self.chunks {
+            Some(_) if self.unchecked(at).is_some() => return None,
+            Some(_) => len.min(CHUNK - at % CHUNK),
+            None => len,
+        };
+        let start = component.blob.span.offset().checked_add(at)?;
+        Some(Frame { stored: Span::new(start, len)?, content: Span::new(at, len)? })
+    }
+
+    /// The number of the chunk with the byte `at`, if it has to be checked.
+    fn unchecked(&self, at: u64) -> Option<(&Checked, usize)> {
+        let chunks = self.chunks.as_deref()?;
+        let at = in_memory(at / CHUNK);
+        (!chunks.is_right(at)).then_some((chunks, at))
+    }
+
+    /// Whether some chunk of these bytes has to be checked.
+    fn is_unchecked(&self, range: &Range<u64>) -> bool {
+        let is_right = |chunks: &Checked| Checked::of(range.clone()).all(|at| chunks.is_right(at));
+        self.chunks.as_deref().is_some_and(|chunks| !is_right(chunks))
+    }
+
+    /// Reads a piece into `out`, which has exactly its content.
+    fn read(
+        &self,
+        piece: Frame,
+        out: &mut [u8],
+        stored: &mut Vec<u8>,
+        decoder: &mut Option<zt_container::codec::FrameDecompressor>,
+    ) -> Result<()> {
+        let blame = |error| self.tensor.blame(error, self.part);
+        if self.pieces.frames().is_some() {
+            let mut decode = || {
+                let bytes = lent_or_fetched(self.pieces.source, piece.stored, stored)?;
+                decompressor(decoder)?.decode_into(bytes, out)
+            };
+            return decode().map_err(blame);
+        }
+        let read = self.pieces.source.read_at(piece.stored.offset(), out);
+        read.map_err(|error| self.tensor.blame(error, self.part))?;
+        if let Some((chunks, at)) = self.unchecked(piece.content.offset()) {
+            chunks.check(at, out).map_err(|error| self.tensor.blame(error, self.part))?;
+        }
+        to_little_endian(self.part.component, out);
+        Ok(())
+    }
+
+    /// Reads a piece, and copies values out of it.
+    fn copy(&self, piece: Frame, mut parts: Vec<Strided<'_>>, scratch: &mut Scratch) -> Result<()> {
+        let Scratch { stored, content, decompressor } = scratch;
+        if let [part] = &mut parts[..]
+            && let Some(out) =
+                part.as_bytes().filter(|out| out.len() as u64 == piece.content.byte_len())
+        {
+            return self.read(piece, out, stored, decompressor);
+        }
+        resize(content, piece.content.byte_len())?;
+        self.read(piece, content, stored, decompressor)?;
+        for part in &mut parts {
+            for (at, value) in part.each_value() {
+                let held = from(content, at.strict_sub(piece.content.offset()));
+                value.copy_from_slice(held.get(..value.len()).unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares the digests of the chunks of these bytes, which the source lends.
+    fn check_lent(&self, chunks: &Checked, bytes: &[u8], range: Range<u64>) -> Result<()> {
+        let of_range = Checked::of(range);
+        let unchecked: Vec<usize> = of_range.filter(|at| !chunks.is_right(*at)).collect();
+        let check = |at: &usize| {
+            let range = chunks.range(*at);
+            let bytes = bytes.get(in_memory(range.start)..in_memory(range.end));
+            chunks.check(*at, bytes.unwrap_or_default())
+        };
+        let checked = if unchecked.len() < MANY {
+            unchecked.iter().try_for_each(check)
+        } else {
+            parallel::map(&unchecked, check).map(drop)
+        };
+        checked.map_err(|error| self.tensor.blame(error, self.part))
+    }
+}
+
+/// Announces places to remote sources, each source in the order of its offsets.
+pub(crate) fn announce_in_order(mut places: Vec<(&dyn Source, Span)>) {
+    places.retain(|(source, _)| source.is_remote());
+    places.sort_by_key(|(source, span)| (std::ptr::from_ref(*source).addr(), span.offset()));
+    announce_all(&places, |place| *place);
+}
+
+/// The bytes from `at` on; none past the end.
+fn from(bytes: &[u8], at: u64) -> &[u8] {
+    let start = usize::try_from(at).ok();
+    start.and_then(|at| bytes.get(at..)).unwrap_or_default()
+}
