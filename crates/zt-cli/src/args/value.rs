@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::{fmt, fs, io};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use zt::{Attributes, Error, Value};
 
 use crate::failure::Failure;
-use crate::output::base64;
 
 /// The value of a JSON text; `None` if the text is not JSON. Bytes, tags, NaN and infinities are
 /// spelled as `--json` prints them.
@@ -151,7 +152,7 @@ fn special(map: &Attributes) -> Option<Value> {
             Some(Value::Tag(*tag, Box::new(value.clone())))
         }
         (1, ..) => match (text("$bytes"), text("$float")) {
-            (Some(digits), _) => base64::decode(digits).map(Value::Bytes),
+            (Some(digits), _) => STANDARD.decode(digits).ok().map(Value::Bytes),
             (None, Some("nan")) => Some(Value::Float(f64::NAN)),
             (None, Some("inf")) => Some(Value::Float(f64::INFINITY)),
             (None, Some("-inf")) => Some(Value::Float(f64::NEG_INFINITY)),

@@ -7,8 +7,8 @@ use clap::Args;
 use zt::formats::Slice;
 
 use crate::args::complete;
+use crate::args::hints;
 use crate::args::input::InputArgs;
-use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::npy::{PIECE, Value, write_npy};
 use crate::files::stdout::{expect_free, to_stdout};
@@ -55,11 +55,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_free(output, arguments.force)?;
     let file = arguments.input.open(&arguments.file);
     let file = file.inspect_err(|_| {
-        names::hint_at_order(&arguments.file, &arguments.name, output);
+        hints::hint_at_order(&arguments.file, &arguments.name, output);
     })?;
     output.truncated(&arguments.file, &file);
     let tensor = file.tensor(&arguments.name);
-    let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
+    let tensor = hints::hinted(tensor, &arguments.file, &file, None, output)?;
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(zt::Error::from)?;
     let (slices, registry) = (slices.as_deref(), file.registry());

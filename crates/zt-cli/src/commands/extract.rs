@@ -13,8 +13,8 @@ use zt::{DType, Elements, Error, ErrorKind, File};
 use zt_convert::{Input, is_same_file};
 
 use crate::args::complete;
+use crate::args::hints;
 use crate::args::input::{InputArgs, Truncated};
-use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
 use crate::files::name::file_name;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let source = arguments.input.open_input(&arguments.file, Truncated::Opened);
     let source = source.inspect_err(|_| {
         let name = arguments.names.first().map_or("", String::as_str);
-        names::hint_at_order(&arguments.file, name, output);
+        hints::hint_at_order(&arguments.file, name, output);
     })?;
     arguments.input.select.expect_some([source.file()])?;
     output.truncated(&arguments.file, source.file());
@@ -179,7 +179,7 @@ fn wanted<'a>(
         // An unknown name is an error now. A damaged object is reported later, in its turn.
         if file.get(name).is_none() {
             let found = file.tensor(name);
-            names::hinted(found, &arguments.file, file, Some("--include"), output)?;
+            hints::hinted(found, &arguments.file, file, Some("--include"), output)?;
         }
     }
     Ok(names)

@@ -13,7 +13,7 @@ use zt_convert::foreign::{AttributeChange, Fault};
 use crate::args::edit::EditArgs;
 use crate::args::input::InputArgs;
 use crate::args::rewrite::Rewrite;
-use crate::args::{names, value};
+use crate::args::{hints, value};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{escaped, object, path_text};
@@ -159,7 +159,7 @@ fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
     let value = value.ok_or_else(|| {
         let map = attributes.as_ref();
         let keys = map.into_iter().flat_map(|map| map.iter());
-        names::hint_at_nearest(key, keys.filter_map(|(key, _)| key.as_str()), output);
+        hints::hint_at_nearest(key, keys.filter_map(|(key, _)| key.as_str()), output);
         missing(key).with_path(&get.file)
     })?;
     match (output.json, value.as_str()) {

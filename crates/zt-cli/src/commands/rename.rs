@@ -8,7 +8,7 @@ use zt::{Editor, Error, ErrorKind, File, WriteOptions};
 
 use crate::args::complete;
 use crate::args::edit::EditArgs;
-use crate::args::names;
+use crate::args::hints;
 use crate::args::rewrite::Rewrite;
 use crate::args::select::{
     NameList, NewNames, Rule, expect_new_name, expect_new_names, name_list, rule,
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         (Some(old), Some(new)) => {
             expect_new_name(old, new).map_err(of_path)?;
             let done = edit.editor.rename(old, new);
-            names::hinted(done, &target.file, edit.editor.before(), None, output)?;
+            hints::hinted(done, &target.file, edit.editor.before(), None, output)?;
             let (old, new) = (old.clone(), new.clone());
             vec![Renamed { old, new }]
         }
@@ -113,7 +113,7 @@ fn rename_anew(
         (Some(old), Some(new)) => {
             expect_new_name(old, new).map_err(of_path)?;
             let found = rewrite.file().tensor(old).map(drop);
-            names::hinted(found, &target.file, rewrite.file(), None, output)?;
+            hints::hinted(found, &target.file, rewrite.file(), None, output)?;
             let (old, new) = (old.clone(), new.clone());
             vec![Renamed { old, new }]
         }

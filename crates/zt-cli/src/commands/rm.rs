@@ -8,7 +8,7 @@ use zt::{Entry, File, Span, WriteOptions};
 use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::glob;
-use crate::args::names;
+use crate::args::hints;
 use crate::args::rewrite::Rewrite;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     for name in &removed {
         let done = edit.editor.remove(name);
         let before = edit.editor.before();
-        names::hinted(done, &target.file, before, Some("--glob"), output)?;
+        hints::hinted(done, &target.file, before, Some("--glob"), output)?;
     }
     let unused_bytes = bytes_of(edit.editor.before(), &removed);
     let file_size = edit.commit()?;
@@ -83,7 +83,7 @@ fn remove_anew(
     let removed = wanted(arguments, rewrite.file())?;
     for name in &removed {
         let found = rewrite.file().tensor(name).map(drop);
-        names::hinted(found, &target.file, rewrite.file(), Some("--glob"), output)?;
+        hints::hinted(found, &target.file, rewrite.file(), Some("--glob"), output)?;
     }
     let choose = |name: &str| (!removed.contains(name)).then(|| name.to_owned());
     let file_size = rewrite.commit(choose, Vec::new(), output)?;

@@ -11,8 +11,8 @@ use zt::formats::{Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
 
 use crate::args::complete;
+use crate::args::hints;
 use crate::args::input::InputArgs;
-use crate::args::names;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::array;
@@ -79,11 +79,11 @@ struct Document<'a> {
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let file = arguments.input.open(&arguments.file);
     let file = file.inspect_err(|_| {
-        names::hint_at_order(&arguments.file, &arguments.name, output);
+        hints::hint_at_order(&arguments.file, &arguments.name, output);
     })?;
     output.truncated(&arguments.file, &file);
     let tensor = file.tensor(&arguments.name);
-    let tensor = names::hinted(tensor, &arguments.file, &file, None, output)?;
+    let tensor = hints::hinted(tensor, &arguments.file, &file, None, output)?;
     let shown = show(arguments, &tensor, file.registry(), output);
     shown.inspect_err(|failure| {
         if let Failure::Error(error) = failure

@@ -8,7 +8,6 @@
 
 pub(crate) mod absent;
 pub(crate) mod array;
-pub(crate) mod base64;
 pub(crate) mod json;
 pub(crate) mod progress;
 pub(crate) mod size;

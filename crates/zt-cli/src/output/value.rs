@@ -12,11 +12,12 @@
 //!
 //! Integers of all 65 bits are JSON numbers.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use zt::Value;
 
-use super::base64;
 use super::text::cell;
 
 /// A map of a manifest; `{}` if there is none.
@@ -52,7 +53,7 @@ impl Serialize for Any<'_> {
         match self.0 {
             Value::Unsigned(value) => serializer.serialize_u64(*value),
             Value::Negative(value) => serializer.serialize_i128(!i128::from(*value)),
-            Value::Bytes(bytes) => one(serializer, "$bytes", &base64::encode(bytes)),
+            Value::Bytes(bytes) => one(serializer, "$bytes", &STANDARD.encode(bytes)),
             Value::Text(text) => serializer.serialize_str(text),
             Value::Array(items) => {
                 let mut list = serializer.serialize_seq(Some(items.len()))?;
