@@ -81,3 +81,7 @@ pub fn hash(algorithm: DigestAlgorithm, bytes: &[u8]) -> String {
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/pick-your-crates.md")]
+struct PickYourCrates;

@@ -71,3 +71,7 @@ pub fn open(url: &str) -> zt::Result<Remote> {
 pub fn create(url: &str) -> zt::Result<Upload> {
     Upload::create(url, &RemoteOptions::new())
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -39,3 +39,7 @@ pub use odd::{Odd, digits, odd};
 pub use report::{
     Change, Delta, DeltaSummary, FileSummary, Finding, Findings, Object, Report, Status,
 };
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

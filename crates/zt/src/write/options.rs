@@ -155,6 +155,7 @@ impl WriteOptions {
     /// Weights take two thirds (bf16) or five sixths (f32) of their bytes, without loss, to the last bit
     /// of a NaN. They read faster than data that zstd searched for repetitions. The file is a `.zt` of
     /// 1.2.0, but only readers that know `zt.planes/1` give its dense values, as this crate does.
+    /// An experiment: `spec/formats/zt.planes.md` says what may still change.
     /// [`Writer::planes_of`](crate::Writer::planes_of) lists the objects that stay dense.
     ///
     #[cfg_attr(feature = "zstd", doc = "```")]
