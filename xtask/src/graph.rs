@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use crate::error::{Error, Result};
 use crate::kinds::KINDS;
 use crate::shell::Shell;
-use crate::{claims, kinds, rooms, table, unsafe_code};
+use crate::{claims, kinds, lints, rooms, table, unsafe_code};
 
 /// The crates below `crates/`, lowest first: each may depend on those before it.
 pub(crate) static LAYERS: LazyLock<Vec<&str>> = LazyLock::new(|| kinds::expand(ORDER));
@@ -71,6 +71,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 
     rooms::check(shell)?;
     claims::check(shell)?;
+    lints::check(shell)?;
     unsafe_code::check(shell)
 }
 

@@ -27,6 +27,7 @@ mod graph;
 mod interop;
 mod kill_points;
 mod kinds;
+mod lints;
 mod msrv;
 mod mutants;
 mod mutate;

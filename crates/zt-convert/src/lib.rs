@@ -51,6 +51,7 @@
 //! Absent: element formats and casts (they are in `zt-formats`), arithmetic and deltas (they are in `zt-model`),
 //! threads, printing.
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 mod merge;
 mod native;

@@ -103,7 +103,7 @@ impl<'i> Storing<'_, 'i> {
                     data.store_as(component);
                 }
                 let written = self.store(object, role, data)?;
-                total.byte_len += written.byte_len;
+                total.byte_len = total.byte_len.strict_add(written.byte_len);
                 total.overflow = total.overflow.or(written.overflow);
             }
         }
@@ -188,10 +188,11 @@ impl<'i> Storing<'_, 'i> {
         } else {
             let passes = codec.plane_count() as u64;
             let progress = self.progress;
-            let share = |len| match progress.map(|progress| progress.report(len / passes)) {
-                Some(Err(_)) => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            };
+            let share =
+                |len: u64| match progress.map(|progress| progress.report(len.strict_div(passes))) {
+                    Some(Err(_)) => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(()),
+                };
             out.planes(codec, |out| {
                 overflow = object.write_values(byte_len, out, Some(Progress::new(&share)))?;
                 Ok(())
@@ -206,7 +207,7 @@ impl<'i> Storing<'_, 'i> {
     /// Reports shared bytes as done.
     fn skip(&mut self, seen: &Seen<'_>) -> Result<Written> {
         let written = seen.written;
-        self.shares.byte_len += written.byte_len;
+        self.shares.byte_len = self.shares.byte_len.strict_add(written.byte_len);
         if let Some(progress) = self.progress {
             progress.report(written.byte_len)?;
         }

@@ -88,7 +88,8 @@ impl<'i> Shares<'i> {
         for incoming in objects {
             for (_, component) in incoming.tensor.components() {
                 if let Some(byte_len) = component.blob.decoded_len {
-                    *shares.lengths.entry(byte_len).or_default() += 1;
+                    let count = shares.lengths.entry(byte_len).or_default();
+                    *count = count.strict_add(1);
                 }
             }
         }
@@ -301,7 +302,7 @@ fn has_content_of(a: &Tensor<'_>, role: &str, b: &Tensor<'_>, other: &str) -> bo
                 if dtype == Some(DType::Bool) && check_bools_from(compared, a).is_err() {
                     return false;
                 }
-                compared += a.len() as u64;
+                compared = compared.strict_add(a.len() as u64);
             }
             _ => return false,
         }

@@ -426,9 +426,9 @@ impl FileNames<'_> {
         count: usize,
         mut is_taken: impl FnMut(&str) -> Result<bool>,
     ) -> Result<Vec<String>> {
-        let mut generation = 0;
+        let mut generation = 0u64;
         loop {
-            generation += 1;
+            generation = generation.strict_add(1);
             let names = self.shards(count, generation);
             let is_free = |free, name: &String| Ok::<_, zt::Error>(free && !is_taken(name)?);
             if names.iter().try_fold(true, is_free)? {

@@ -1,7 +1,6 @@
 //! Files that are mistaken for tensor files: pages, pointers, archives, texts.
 //!
 //! A file is looked up here only if no kind recognises it, so no tensor file is in the table's way.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::path::Path;
 

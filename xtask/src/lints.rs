@@ -1,0 +1,42 @@
+//! Crates that read bytes of others refuse unchecked arithmetic and indices, at the head of `lib.rs`.
+
+use std::fs;
+
+use crate::error::{Error, Result};
+use crate::shell::Shell;
+
+const LINT: &str = "#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]";
+
+/// The crates without the lint, and why.
+const EXEMPT: &[(&str, &str)] = &[
+    ("zt", "its parsers are modules, which have the lint: the rest moves values that were checked"),
+    ("zt-candle", "it passes values on"),
+    ("zt-cli", "it prints what the other crates read"),
+    ("zt-model", "it computes on tensors that `zt` has checked"),
+    ("zt-report", "it draws figures"),
+];
+
+pub(crate) fn check(shell: &Shell) -> Result<()> {
+    let crates = shell.root().join("crates");
+    let (mut missing, mut count) = (Vec::new(), 0usize);
+    for entry in fs::read_dir(&crates).map_err(Error::file(&crates))? {
+        let folder = entry.map_err(Error::file(&crates))?.path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if EXEMPT.iter().any(|(exempt, _)| *exempt == name) {
+            continue;
+        }
+        let path = folder.join("src/lib.rs");
+        let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
+        count = count.saturating_add(1);
+        if !text.lines().any(|line| line == LINT) {
+            missing.push(format!("crates/{name}/src/lib.rs"));
+        }
+    }
+    missing.sort();
+    Error::unless_empty(
+        "no lint of arithmetic and indices at the head, as xtask/src/lints.rs has it:",
+        missing,
+    )?;
+    println!("graph: {count} crates refuse unchecked arithmetic and indices");
+    Ok(())
+}
