@@ -92,7 +92,6 @@ pub(super) struct Sparse {
 
 impl Model {
     /// Reads all of a file except the values.
-    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     pub(super) fn read(window: &mut Window<'_>, file: Span, limits: &Limits) -> Result<Self> {
         let tensors_max = (file.byte_len() / PER_TENSOR).clamp(TENSORS_MIN, TENSORS_MAX);
         let mut walk = Walk {
@@ -118,7 +117,7 @@ impl Model {
                 field::METADATA_PROPS => walk.pairs.pair(walk.window, field.bytes()?)?,
                 field::TRAINING_INFO => {
                     walk.training(field.bytes()?, trainings)?;
-                    trainings += 1;
+                    trainings = trainings.strict_add(1);
                 }
                 field::FUNCTIONS => walk.function(field.bytes()?)?,
                 _ => walk.about_model(&field)?,
@@ -239,7 +238,6 @@ impl Walk<'_, '_> {
 
     /// A `GraphProto`. The names of its tensors begin with `scope`, which is empty for the main
     /// graph.
-    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     fn graph(&mut self, graph: Span, scope: &str, levels: usize) -> Result<()> {
         let Some(levels) = levels.checked_sub(1) else {
             let limit = GRAPHS_MAX;
@@ -264,7 +262,7 @@ impl Walk<'_, '_> {
             let name = content.take_name();
             let name = if name.is_empty() {
                 let name = format!("{scope}initializer.{unnamed}");
-                unnamed += 1;
+                unnamed = unnamed.strict_add(1);
                 Name::Derived(self.derived(name)?)
             } else if scope.is_empty() {
                 Name::Own(name)
@@ -379,7 +377,6 @@ impl Walk<'_, '_> {
     }
 
     /// The tensors of an `AttributeProto`, named `name`, or `name.0`, `name.1`, ... in a list.
-    #[expect(clippy::arithmetic_side_effects, reason = "counts of fields")]
     fn attribute(&mut self, attribute: Span, name: &str, levels: usize) -> Result<()> {
         let mut fields = Fields::of(attribute);
         let mut number = 0u64;
@@ -392,7 +389,7 @@ impl Walk<'_, '_> {
             let mut name = name.to_owned();
             if is_one_of_many {
                 name = format!("{name}.{number}");
-                number += 1;
+                number = number.strict_add(1);
             }
             let mut name = self.derived(name)?;
             let content = match field.number {

@@ -100,7 +100,6 @@ impl Names {
     }
 
     /// The name itself. If a derived name is taken, the first free one of `NAME.2`, `NAME.3`, ...
-    #[expect(clippy::arithmetic_side_effects, reason = "at most one per tensor")]
     fn of(&mut self, name: Name) -> String {
         let name = match name {
             Name::Own(name) => return name,
@@ -112,7 +111,7 @@ impl Names {
         let next = self.next.entry(name.clone()).or_insert(2);
         loop {
             let numbered = format!("{name}.{next}");
-            *next += 1;
+            *next = next.strict_add(1);
             if self.taken.insert(numbered.clone()) {
                 return numbered;
             }

@@ -77,13 +77,12 @@ impl<'s> Window<'s> {
     }
 
     /// Calls `each` with the bytes of `span`, piece by piece.
-    #[expect(clippy::arithmetic_side_effects, reason = "within the span")]
     fn pieces(&mut self, span: Span, mut each: impl FnMut(&[u8])) -> Result<()> {
         let mut at = span.offset();
         while at < span.end() {
             let bytes = self.from(at, span.end())?;
             each(bytes);
-            at += bytes.len() as u64;
+            at = at.strict_add(bytes.len() as u64);
         }
         Ok(())
     }
@@ -99,11 +98,10 @@ impl<'s> Window<'s> {
     }
 
     /// The number of varints that end in `span`.
-    #[expect(clippy::arithmetic_side_effects, reason = "at most one per byte")]
     pub(super) fn varints(&mut self, span: Span) -> Result<u64> {
-        let mut ends = 0;
+        let mut ends = 0u64;
         self.pieces(span, |bytes| {
-            ends += bytes.iter().filter(|byte| **byte < 0x80).count() as u64;
+            ends = ends.strict_add(bytes.iter().filter(|byte| **byte < 0x80).count() as u64);
         })?;
         Ok(ends)
     }

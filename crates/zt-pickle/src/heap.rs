@@ -251,7 +251,6 @@ impl<'p, G: Global> Heap<'p, G> {
 
 /// Reserves room for `more` items. Long vectors grow by an eighth, because doubling would take up to
 /// three times their length. `more` is less than the bytes of the pickle.
-#[expect(clippy::expect_used, reason = "no memory holds a pickle so long")]
 pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), PickleFault> {
     let (len, capacity) = (items.len(), items.capacity());
     let is_room = capacity.checked_sub(len).is_some_and(|room| room >= more);
@@ -261,8 +260,8 @@ pub(super) fn reserve<T>(items: &mut Vec<T>, more: usize) -> Result<(), PickleFa
         _ => items.try_reserve(more),
     };
     reserved.map_err(|_| {
-        let byte_len = (more as u64).checked_mul(size_of::<T>() as u64);
-        let byte_len = byte_len.expect("a pickle is shorter than 2^58 bytes");
+        // No memory holds a pickle of 2^58 bytes.
+        let byte_len = (more as u64).strict_mul(size_of::<T>() as u64);
         PickleFault::Allocation { byte_len }
     })
 }

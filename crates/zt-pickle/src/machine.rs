@@ -313,7 +313,6 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         self.push(memo.ok_or(PickleFault::NoMemo { index })?)
     }
 
-    #[expect(clippy::expect_used, reason = "each states why it holds")]
     fn put(&mut self, code: u8) -> Done {
         let index = match code {
             b'p' => self.index_line()?,
@@ -332,15 +331,13 @@ impl<'p, G: Global> Machine<'_, 'p, G> {
         // Each is as large as a value.
         self.spend()?;
         if place >= self.memo.len() {
-            let len = place.checked_add(1).expect("a place is in the pickle");
-            let missing = len.abs_diff(self.memo.len());
+            let len = place.strict_add(1);
+            let missing = len.strict_sub(self.memo.len());
             reserve(&mut self.memo, missing)?;
             self.memo.resize(len, None);
         }
-        let memo = self.memo.get_mut(place).expect("the memo was made longer");
-        if memo.replace(top).is_none() {
-            let memoized = self.memoized.checked_add(1);
-            self.memoized = memoized.expect("each memo takes a byte of the pickle");
+        if self.memo.get_mut(place).and_then(|memo| memo.replace(top)).is_none() {
+            self.memoized = self.memoized.strict_add(1);
         }
         Ok(())
     }

@@ -326,7 +326,6 @@ fn read(content: &Content, limit: u64) -> Result<Vec<u8>> {
 
 /// Inflates a record. Its declared length may be wrong, so memory is requested in pieces: as much
 /// as was inflated so far, and at least `PIECE`.
-#[expect(clippy::expect_used, reason = "a span ends below 2^64")]
 fn inflated(content: &Content) -> Result<Vec<u8>> {
     const PIECE: usize = 1 << 20;
     let byte_len = content.span.byte_len();
@@ -340,8 +339,7 @@ fn inflated(content: &Content) -> Result<Vec<u8>> {
         bytes.extend(std::iter::repeat_n(0, piece));
         let (_, new) = bytes.split_at_mut(filled);
         content.source.read_at(offset, new)?;
-        let next = offset.checked_add(piece as u64);
-        offset = next.expect("the pieces are in the span");
+        offset = offset.strict_add(piece as u64);
     }
     Ok(bytes)
 }

@@ -44,9 +44,8 @@ const fn byte(name: &'static str, storage: &'static str, meaning: &'static str) 
     row(name, storage, (1, Meaning::Values(U8, Some(meaning))))
 }
 
-#[expect(clippy::arithmetic_side_effects, reason = "twice a small constant")]
 const fn complex(part: DType, name: &'static str) -> (usize, Meaning) {
-    (part.byte_len() * 2, Meaning::Values(part, Some(name)))
+    (part.byte_len().strict_mul(2), Meaning::Values(part, Some(name)))
 }
 
 const fn quantized(bits: u32, per_word: u32, word: DType, is_signed: bool) -> (usize, Meaning) {

@@ -92,14 +92,9 @@ pub(crate) fn encoded(heap: &Heap<'_>, made: Made) -> Option<Vec<u8>> {
     let [text, encoding] = heap.tuple(made.arguments)? else {
         return None;
     };
-    if !is_latin_1(heap.text(*encoding)) {
+    if !matches!(heap.text(*encoding)?, "latin1" | "latin-1" | "iso-8859-1") {
         return None;
     }
     let bytes = heap.text(*text)?.chars();
     bytes.map(|c| u8::try_from(u32::from(c)).ok()).collect()
-}
-
-/// Whether this is a name of Latin-1 in Python.
-fn is_latin_1(name: Option<&str>) -> bool {
-    matches!(name, Some("latin1" | "latin-1" | "iso-8859-1"))
 }

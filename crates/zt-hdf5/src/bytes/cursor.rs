@@ -25,10 +25,8 @@ impl<'b> Cursor<'b> {
     }
 
     /// The offset of the next byte in the source.
-    #[expect(clippy::expect_used, reason = "spans have an end")]
     pub(crate) fn offset(&self) -> u64 {
-        let offset = self.origin.checked_add(self.at as u64);
-        offset.expect("the bytes are a span of the source")
+        self.origin.strict_add(self.at as u64)
     }
 
     /// Bytes that have been read.
