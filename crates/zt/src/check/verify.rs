@@ -17,6 +17,17 @@ use crate::file::window::{Window, Windows};
 use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.
+///
+/// ```
+/// # let mut bytes = Vec::new();
+/// # let mut writer = zt::Writer::new(&mut bytes)?;
+/// # writer.add("weight", &zt::Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+/// # writer.finish()?;
+/// # let file = zt::File::from_bytes(bytes)?;
+/// let report = file.verify(&zt::VerifyOptions::new())?;
+/// assert!(report.is_ok());
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[must_use]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VerifyOptions<'p> {

@@ -19,6 +19,19 @@ use crate::read::tiles::Tiled;
 ///
 /// It is a [`Read`], as [`ComponentReader`] is. With memory of many MiB for a `read`, all cores have
 /// work.
+///
+/// ```
+/// use std::io::Read;
+/// # let mut bytes = Vec::new();
+/// # let mut writer = zt::Writer::new(&mut bytes)?;
+/// # writer.add("weight", &zt::Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+/// # writer.finish()?;
+/// # let file = zt::File::from_bytes(bytes)?;
+/// let mut values = Vec::new();
+/// file.tensor("weight")?.dense_reader()?.read_to_end(&mut values)?;
+/// assert_eq!(values.len(), 24);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct DenseReader<'f> {
     progress: Progress<'f>,
     split: SplitElement,

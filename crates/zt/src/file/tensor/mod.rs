@@ -26,6 +26,20 @@ use crate::file::inner::Inner;
 ///
 /// Data that is borrowed from the file (`'f`) outlives the handle. [`OwnedTensor`] is a handle that
 /// keeps the file open.
+///
+/// ```
+/// # let mut bytes = Vec::new();
+/// # let mut writer = zt::Writer::new(&mut bytes)?;
+/// # writer.add("weight", &zt::Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+/// # writer.finish()?;
+/// # let file = zt::File::from_bytes(bytes)?;
+/// let weight = file.tensor("weight")?;
+/// assert_eq!((weight.shape(), weight.format()), (&[2, 3][..], "dense"));
+/// assert_eq!(weight.values::<f32>()?[5], 6.0); // borrowed where the file can lend them
+/// let row = weight.slice(&zt::Slice::parse_list("1")?)?; // reads this row alone
+/// assert_eq!(*row.as_slice::<f32>()?, [4.0, 5.0, 6.0]);
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Tensor<'f> {
     file: &'f Inner,
