@@ -40,6 +40,7 @@
 //! assert_eq!(f32::from_le_bytes(bytes), 1.5);
 //! # Ok::<(), zt_container::Error>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(not(feature = "mmap"), forbid(unsafe_code))]
 #![cfg_attr(feature = "mmap", deny(unsafe_code))]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]

@@ -50,6 +50,7 @@
 //!
 //! Absent: element formats and casts (they are in `zt-formats`), arithmetic and deltas (they are in `zt-model`),
 //! threads, printing.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

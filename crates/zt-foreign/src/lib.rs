@@ -25,6 +25,7 @@
 //! a tensor silently.
 //!
 //! Absent: the kinds, the table of kinds, opening files, threads.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

@@ -40,6 +40,7 @@
 //! assert_eq!(*dense.as_slice::<f32>()?, [0.0, 5.0, 0.0, 7.0, 0.0, 8.0]);
 //! # Ok::<(), zt_formats::Error>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

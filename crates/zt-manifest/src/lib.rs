@@ -67,6 +67,7 @@
 //!
 //! In these pages "Spec" is `spec/zt-1.2.md`, "1.0" is the specification of that version, and "legacy"
 //! is `spec/legacy.md`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

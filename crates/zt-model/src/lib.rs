@@ -32,6 +32,7 @@
 //! ```
 //!
 //! Absent: kinds of files and sets (they are in `zt-convert`), architectures of models, threads, printing.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 use std::ffi::OsStr;

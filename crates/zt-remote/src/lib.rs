@@ -21,6 +21,7 @@
 //! * Unencrypted connections are made only if the caller allows them.
 //!
 //! Absent: formats and kinds of files, threads that compute.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

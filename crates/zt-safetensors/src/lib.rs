@@ -13,6 +13,7 @@
 //!
 //! The rules come from the official library, version 0.8, and from its README. A file that breaks
 //! a rule is refused as a whole: its header no longer states reliably which bytes belong to which tensor.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 

@@ -43,6 +43,7 @@
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores, `serde` (default)
 //! for attributes to and from your types, `zstd` (default) for compressed components, `ndarray` for
 //! arrays of that crate.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
