@@ -95,6 +95,9 @@ impl InputArgs {
         let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened, Check::Whole));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
         let joined = zt_convert::join_slices(&all)?;
+        if self.select.is_empty() {
+            return Ok(Opened { inputs: joined.into_owned(), excluded: Vec::new() });
+        }
         let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
         for (at, input) in joined.iter().enumerate() {
             // Files of slices are one input, which has the numbers of all of them.
@@ -116,10 +119,8 @@ impl InputArgs {
             }
             inputs.push(choose(&select, input.clone())?);
         }
-        let files = inputs.iter().map(Input::file);
-        self.select.expect_some(files.clone())?;
-        let byte_len = files.map(File::decoded_len).fold(0, u64::saturating_add);
-        Ok(Opened { inputs, byte_len, excluded })
+        self.select.expect_some(inputs.iter().map(Input::file))?;
+        Ok(Opened { inputs, excluded })
     }
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
@@ -180,10 +181,13 @@ impl InputArgs {
 /// Several open files, each with the chosen objects only.
 pub(crate) struct Opened {
     pub(crate) inputs: Vec<Input>,
-    /// The known decoded bytes of all objects.
-    pub(crate) byte_len: u64,
     /// The objects that were not chosen.
     pub(crate) excluded: Vec<Absent>,
+}
+
+/// The decoded bytes of all objects of files; `None` if the sum is too large for a number.
+pub(crate) fn byte_len(inputs: &[Input]) -> Option<u64> {
+    inputs.iter().map(|input| input.file().decoded_len()).try_fold(0, u64::checked_add)
 }
 
 /// The file with the chosen objects only.

@@ -8,6 +8,7 @@ use zt_convert::{Duplicate, Summary, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, DuplicateArgs, exit_without};
 use crate::args::edit::EditArgs;
+use crate::args::input::byte_len;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::absent;
@@ -62,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             "is one of the inputs and cannot be added to itself",
         ));
     }
-    let progress = Progress::new(Some(opened.byte_len));
+    let progress = Progress::new(byte_len(&opened.inputs));
     let report = |bytes| progress.report(bytes);
     let mut edit = target.begin(options.write.clone())?;
     options.progress = Some(zt::Progress::new(&report));

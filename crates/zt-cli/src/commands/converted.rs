@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt::File;
 use zt::foreign::Kind;
 use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, Summary, ZT};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
-use crate::args::input::Opened;
+use crate::args::input::{Opened, byte_len};
 use crate::args::value;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
@@ -116,9 +115,7 @@ impl Conversion<'_> {
     pub(crate) fn convert(&self, output: &mut Output) -> Result<Written, Failure> {
         let Conversion { args, out, excluded, inputs, options, .. } = self;
         let OutArgs { convert, force, .. } = args;
-        let files = inputs.iter().map(Input::file);
-        let total = files.map(File::decoded_len).fold(0, u64::saturating_add);
-        let progress = Progress::new(Some(total));
+        let progress = Progress::new(byte_len(inputs));
         let report = |bytes| progress.report(bytes);
         let options = options.clone().progress(Some(zt::Progress::new(&report)));
         let converted = if is_stdout(out) {

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt::File;
 use zt_model::delta_to_path;
 
 use crate::args::input::{InputArgs, Truncated};
@@ -54,9 +53,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_local(out, "DELTA must be a file of this machine")?;
     let base = input.open_input(base_path, Truncated::Refused)?;
     let new = input.open_input(new_path, Truncated::Refused)?;
-    let files = [&base, &new].map(|input| input.file());
-    let total = files.map(File::decoded_len).into_iter();
-    let progress = Progress::new(Some(total.fold(0, u64::saturating_add)));
+    let [a, b] = [&base, &new].map(|input| input.file().decoded_len());
+    let progress = Progress::new(a.checked_add(b));
     let report = |bytes| progress.report(bytes);
     let reported = Some(zt::Progress::new(&report));
     let made = delta_to_path(&base, &new, out, *force, reported);

@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
         let Some((base, deltas)) = conversion.inputs.split_first() else {
             return Err(Failure::misuse("expected a base and a delta"));
         };
-        let progress = Progress::new(Some(base.file().decoded_len().saturating_mul(2)));
+        let progress = Progress::new(base.file().decoded_len().checked_mul(2));
         let report = |bytes| progress.report(bytes);
         // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
         let is_checked = is_stdout(&out) || conversion.options.skip_damaged;
@@ -97,8 +97,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
     let target = EditArgs { file: base.clone(), dry_run: false, wait };
     let inputs = args.convert.open_all(deltas, output)?.inputs;
     let mut edit = target.begin(WriteOptions::new())?;
-    let total = edit.editor.before().decoded_len().saturating_mul(2);
-    let progress = Progress::new(Some(total));
+    let progress = Progress::new(edit.editor.before().decoded_len().checked_mul(2));
     let report = |bytes| progress.report(bytes);
     let reported = Some(zt::Progress::new(&report));
     let written = patch_in_place(&mut edit.editor, &inputs, reported)?;

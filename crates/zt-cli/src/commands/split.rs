@@ -9,6 +9,7 @@ use zt_convert::foreign::without_query;
 use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
+use crate::args::input::byte_len;
 use crate::args::size::Size;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
@@ -99,7 +100,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let convert = &arguments.convert;
     let files = std::slice::from_ref(&arguments.file);
     let opened = convert.open_all(files, output)?;
-    let (inputs, total) = (&opened.inputs, opened.byte_len);
+    let inputs = &opened.inputs;
+    let total = byte_len(inputs);
     arguments.max_shard_size.note("--max-shard-size", output);
     // A folder stands for a file in it.
     let file = inputs.first().and_then(Input::path);
@@ -114,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         ))
     })?;
     let mut options = convert.options(target)?;
-    let progress = Progress::new(Some(total));
+    let progress = Progress::new(total);
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
     let folder = match &arguments.output {
@@ -170,7 +172,7 @@ fn is_one_shard(error: &Error, file: &Path, stem: &str) -> bool {
 fn print_nothing(
     file: &Path,
     inputs: &[Input],
-    bytes: u64,
+    bytes: Option<u64>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     /// Nothing was left out or removed.

@@ -7,14 +7,12 @@ mod duplicate;
 mod inputs;
 mod output;
 mod slices;
-mod target;
 mod union;
 
 pub(crate) use duplicate::replaces;
 pub(crate) use inputs::merge;
-pub(crate) use output::{check_is_no_input, check_name};
+pub(crate) use output::{Target, check_is_no_input, check_name};
 pub use output::{check_output, is_same_file};
 pub(crate) use slices::join_all;
 pub use slices::join_slices;
-pub(crate) use target::Target;
 pub(crate) use union::{Union, united};

@@ -1,11 +1,45 @@
-//! Decides which existing files an output may replace.
+//! The output of a conversion: its kind, and the existing files that it may replace.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use zt::Result;
 use zt::foreign::is_null;
-use zt_foreign::{Fault, Input};
+use zt_foreign::{ConvertOptions, Fault, FileWriter, Input, Job, Merged, Sink};
+
+use crate::table::Kinds;
+
+/// The kind that is written.
+pub(crate) struct Target<'k> {
+    /// The usual extension of its files.
+    pub(crate) extension: &'static str,
+    pub(crate) writer: &'k dyn FileWriter,
+}
+
+impl<'k> Target<'k> {
+    pub(crate) fn new(kinds: &'k Kinds, options: &ConvertOptions<'_>) -> Result<Self> {
+        let writer = kinds.writer(options.target)?;
+        let kind = kinds.get(options.target.as_str());
+        let extension = kind.and_then(|kind| kind.extensions().first());
+        Ok(Target { extension: extension.copied().unwrap_or_default(), writer })
+    }
+
+    /// Writes one file with all merged objects or some of them.
+    pub(crate) fn write(
+        &self,
+        merged: Merged<'_>,
+        mut sink: Sink<'_>,
+        job: &mut Job<'_>,
+    ) -> Result<()> {
+        self.writer.write(merged, &mut sink, job)?;
+        job.check()?;
+        job.end_attributes();
+        sink.flush()?;
+        job.summary.byte_len = sink.byte_len();
+        Ok(())
+    }
+}
 
 /// Refuses an output that is an input, and, unless `overwrite`, one that exists.
 ///

@@ -1,26 +1,40 @@
 //! URLs where a command takes a path.
 
-#[cfg(feature = "remote")]
-mod on;
 mod secrets;
 
 use std::io;
 use std::path::Path;
+#[cfg(feature = "remote")]
+use std::{
+    io::Write,
+    sync::LazyLock,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use clap::Args;
 use zt::{Error, ErrorKind, FileSource, codes};
 use zt_convert::foreign;
-#[cfg(not(feature = "remote"))]
-use zt_model::LocationOptions;
-
+use zt_model::{Location, LocationOptions};
 #[cfg(feature = "remote")]
-pub(crate) use on::{options, report};
-pub(crate) use secrets::{location, without_secrets};
+use zt_remote::{Meter, RemoteOptions};
+
+pub(crate) use secrets::without_secrets;
 
 use crate::failure::Failure;
+#[cfg(feature = "remote")]
+use crate::failure::signals;
 use crate::files::stdin::refuse_stdin;
-#[cfg(not(feature = "remote"))]
 use crate::output::Output;
+#[cfg(feature = "remote")]
+use crate::output::{size::human, text::count};
+
+/// The traffic of all files.
+#[cfg(feature = "remote")]
+static METER: LazyLock<Meter> = LazyLock::new(Meter::default);
+/// Whether the traffic is printed at the end.
+#[cfg(feature = "remote")]
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 /// Seconds.
 const TIMEOUT: u64 = 30;
@@ -79,6 +93,43 @@ pub(crate) fn expect_local(path: &Path, what: &str) -> Result<(), Failure> {
     let message = format!("{what}: use a file of this machine");
     let error = Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message);
     Err(Failure::Error(error.with_path(path)))
+}
+
+/// What was typed, with the secrets of its URL.
+pub(crate) fn location(path: &Path) -> Location {
+    let url = path.to_str().and_then(secrets::url_of);
+    url.map_or_else(|| Location::new(path), |url| Location::url(url, path))
+}
+
+/// How files are opened: the connections to stores.
+#[cfg(feature = "remote")]
+pub(crate) fn options(arguments: &RemoteArgs) -> LocationOptions<'static> {
+    IS_SHOWN.fetch_or(arguments.requests, Ordering::Relaxed);
+    let stores = RemoteOptions::new()
+        .allow_http(arguments.allow_http)
+        .meter(&METER)
+        .timeout(Duration::from_secs(arguments.timeout))
+        .notice(|message| {
+            // An error of stderr cannot be reported.
+            let _ = writeln!(io::stderr(), "note: {message}");
+        })
+        .interrupt(|| signals::caught().is_some());
+    LocationOptions::new().remote(stores)
+}
+
+/// Prints what was sent and received, if it was asked for.
+#[cfg(feature = "remote")]
+pub(crate) fn report(output: &Output) {
+    if !IS_SHOWN.load(Ordering::Relaxed) {
+        return;
+    }
+    let traffic = METER.traffic();
+    let mut note = count(traffic.requests, "request", "requests");
+    note.push_str(&format!("; {} received", human(traffic.bytes)));
+    if traffic.sent > 0 {
+        note.push_str(&format!(", {} sent", human(traffic.sent)));
+    }
+    output.note(&note);
 }
 
 /// Without stores, every URL is refused when it is opened.

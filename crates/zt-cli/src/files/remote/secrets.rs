@@ -1,11 +1,9 @@
 //! Secrets in URLs: no message, no document and no error of another library can show them.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zt_convert::foreign;
-use zt_model::Location;
 
 /// Each URL with a secret: as it is shown everywhere, and as it is.
 static URLS: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
@@ -14,7 +12,7 @@ fn urls() -> MutexGuard<'static, Vec<(String, String)>> {
     URLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The argument without the secrets of its URL, which are kept for [`location`].
+/// The argument without the secrets of its URL, which are kept for [`url_of`].
 pub(crate) fn without_secrets(argument: OsString) -> OsString {
     let Some(text) = argument.to_str() else {
         return argument;
@@ -40,12 +38,9 @@ pub(crate) fn without_secrets(argument: OsString) -> OsString {
     }
 }
 
-/// What was typed, with its secrets.
-pub(crate) fn location(path: &Path) -> Location {
-    let known = path.to_str().and_then(|text| {
-        let urls = urls();
-        let known = urls.iter().find(|(shown, _)| shown == text);
-        known.map(|(shown, url)| Location::url(url, shown))
-    });
-    known.unwrap_or_else(|| Location::new(path))
+/// The URL with its secrets, if `shown` is one without.
+pub(super) fn url_of(shown: &str) -> Option<String> {
+    let urls = urls();
+    let known = urls.iter().find(|(known, _)| known == shown);
+    known.map(|(_, url)| url.clone())
 }
