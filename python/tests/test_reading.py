@@ -307,6 +307,17 @@ def test_the_modules_come_with_the_package_when_they_are_used():
     assert not hasattr(zt, "nothing")
 
 
+def test_a_dash_is_stdin(tmp_path):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"a": np.arange(3)}, path)
+    code = "import zt; file = zt.open('-'); print(file['a'].numpy().tolist(), file.path)"
+    for given in (path.read_bytes(), None):
+        with open(path, "rb") as file:
+            stdin = {"stdin": file} if given is None else {"input": given}
+            out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, **stdin)
+        assert out.stdout.split(b"\n")[0].strip() == b"[0, 1, 2] -"
+
+
 def test_a_folder_opens_the_set_or_the_only_file_in_it(tmp_path):
     folder = Path(__file__).parents[2] / "conformance" / "data" / "gguf-set"
     assert list(zt.open(folder)) == ["a", "b"]
