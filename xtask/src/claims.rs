@@ -26,6 +26,13 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
         let missing = paths(text, &folders).filter(|path| !root.join(path).exists());
         faults.extend(missing.map(|path| format!("{page}: there is no {path}")));
     }
+    let figure = readme.split_once("```mermaid\n").and_then(|(_, rest)| rest.split_once("\n```"));
+    let arrows = figure.map_or_else(Vec::new, |(figure, _)| arrows(figure));
+    if arrows.is_empty() {
+        faults.push("README.md: there is no figure of crates".to_owned());
+    }
+    let wrong = arrows.into_iter().filter(|(upper, lower)| !is_drawn(upper, lower));
+    faults.extend(wrong.map(|(upper, lower)| format!("README.md: {upper} --> {lower} is no edge")));
     let block = |name: &str| {
         let begin = format!("```text {name}\n");
         let found = contributing.split_once(&begin).and_then(|(_, rest)| rest.split_once("\n```"));
@@ -107,14 +114,33 @@ fn undrawn(block: &str) -> Vec<String> {
     for chain in block.lines().flat_map(|line| line.split("    ")) {
         let names: Vec<&str> = chain.split(" <- ").map(str::trim).collect();
         for (lower, upper) in names.iter().zip(names.iter().skip(1)) {
-            let are_drawn =
-                |upper: &String| crates_of(lower).iter().all(|lower| may_use(upper, lower));
-            if !crates_of(upper).iter().all(are_drawn) {
+            if !is_drawn(upper, lower) {
                 faults.push(format!("{lower} <- {upper} is no edge"));
             }
         }
     }
     faults
+}
+
+/// The arrows of a figure of mermaid, `a & b --> c`, from a crate to its dependency. Names are without `zt-`.
+fn arrows(figure: &str) -> Vec<(String, String)> {
+    let name = |node: &str| match node.split('[').next().unwrap_or_default().trim() {
+        "tensor" => "zt".to_owned(),
+        "kinds" => kinds::EACH.to_owned(),
+        name => format!("zt-{name}"),
+    };
+    let mut found = Vec::new();
+    for (uppers, lowers) in figure.split(['\n', ';']).filter_map(|it| it.split_once("-->")) {
+        for upper in uppers.split('&') {
+            found.extend(lowers.split('&').map(|lower| (name(upper), name(lower))));
+        }
+    }
+    found
+}
+
+fn is_drawn(upper: &str, lower: &str) -> bool {
+    let are_below = |upper: &String| crates_of(lower).iter().all(|lower| may_use(upper, lower));
+    crates_of(upper).iter().all(are_below)
 }
 
 /// The crates that a drawing or a head means by a name.
@@ -234,6 +260,16 @@ mod tests {
             ["zt-manifest <- zt-container is no edge"]
         );
         assert_eq!(undrawn("zt-container <- zt-gone").len(), 1);
+    }
+
+    #[test]
+    fn a_figure_has_arrows_from_a_crate_to_its_dependency() {
+        let found = arrows("graph LR\n  foreign --> tensor[\"zt\"] & zip; cli --> kinds");
+        let found: Vec<(&str, &str)> = found.iter().map(|(a, b)| (&**a, &**b)).collect();
+        let expected = [("zt-foreign", "zt"), ("zt-foreign", "zt-zip"), ("zt-cli", "each kind")];
+        assert_eq!(found, expected);
+        assert!(found.iter().all(|(upper, lower)| is_drawn(upper, lower)));
+        assert!(!is_drawn("zt", "zt-foreign"));
     }
 
     #[test]
