@@ -9,7 +9,7 @@ use zt_formats::{Dense, View};
 use zt_manifest::{ByteOrder, DType, Value as Cbor};
 
 use crate::check::dense_hash::dense_values;
-use crate::check::survey::{Spent, Survey, Wanted, judge};
+use crate::check::survey::{Checks, Spent, Survey, judge};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, Result};
 use crate::file::overlap::Allowance;
@@ -167,7 +167,7 @@ impl File {
         let entries = self.entries();
         let is_read = |entry: &&Entry<'_>| options.recorded_hash(entry).is_none();
         let read: Vec<_> = entries.iter().filter(is_read).copied().collect();
-        let wanted = Wanted { every_digest: false, bools: false, content: true };
+        let wanted = Checks { every_digest: false, bools: false, content: true };
         let survey = Survey::of(self, &read, wanted, &mut Spent::default(), &gauge)?;
         let mut next = 0..read.len();
         let hashed = entries.into_iter().map(|entry| {

@@ -26,7 +26,7 @@ pub(crate) struct Survey<'f> {
 
 /// The checks that a survey makes.
 #[derive(Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct Checks {
     /// Compares every digest, whatever the file was opened with.
     pub(crate) every_digest: bool,
     pub(crate) bools: bool,
@@ -56,7 +56,7 @@ impl<'f> Survey<'f> {
     pub(crate) fn of(
         file: &'f File,
         entries: &[Entry<'f>],
-        wanted: Wanted,
+        wanted: Checks,
         Spent(allowance): &mut Spent,
         gauge: &Gauge<'_>,
     ) -> Result<Self> {
@@ -170,7 +170,7 @@ fn key(tensor: &Tensor<'_>, part: Located<'_>) -> Key {
     (tensor.source_index(part), blob.span, blob.encoding, width)
 }
 
-fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f> {
+fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Checks) -> Job<'f> {
     let (_, span, encoding, width) = key(tensor, part);
     Job {
         source: tensor.source(part),
@@ -189,7 +189,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Wanted) -> Job<'f
 }
 
 /// One more component that has these bytes.
-fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Wanted) {
+fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Checks) {
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
         let algorithm = blob.algorithm();

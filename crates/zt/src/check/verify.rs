@@ -5,15 +5,15 @@ use std::collections::HashSet;
 use zt_container::{BlobReader, Chunks, Digest, Footer, Span};
 use zt_formats::Signature;
 
-use crate::check::survey::{Spent, Survey, Wanted, judge};
+use crate::check::survey::{Checks, Spent, Survey, judge};
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, ErrorKind, Fault, Result};
+use crate::file::batches::{Batch, Batches};
 use crate::file::chunks::Checked;
 use crate::file::kind::Kind;
 use crate::file::overlap::Allowance;
 use crate::file::tensor::{Located, Tensor};
-use crate::file::window::{Window, Windows};
 use crate::file::{Entry, File, Warning};
 
 /// How a file is verified.
@@ -100,69 +100,28 @@ impl File {
 
     fn verify_here(&self, options: &VerifyOptions<'_>) -> Result<Report> {
         let gauge = Gauge::new(options.progress);
-        let wanted = Wanted { every_digest: true, bools: true, content: false };
-        let mut report =
-            Report { objects: self.len() as u64, warnings: self.warnings(), ..Report::default() };
-        if let Some(truncated) = self.truncated() {
-            report.warnings.retain(|warning| warning.code != truncated.code());
-            report.problems.push(truncated.clone());
-        }
-        // The header of another source was checked when it was opened.
-        let remote = self.inner.sources.first().filter(|it| it.is_remote());
-        if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {
-            let header = Footer::check_header(&**source);
-            report.problems.extend(header.err().map(Error::from));
-        }
-        let (mut spent, mut decoded_len) = (Spent::default(), 0u64);
-        let mut of_tables = Allowance::of(self.byte_len(), &self.inner.limits);
-        // Contents are checked after their bytes.
-        let mut contents = Vec::new();
-        let mut problems: Vec<(usize, Error)> = Vec::new();
-        let mut before = 0usize;
-        let mut windows = Windows::of(self);
-        let mut next = windows.next();
-        let mut check = |window: Window<'_>| -> Result<()> {
-            let entries = Windows::entries(self, &window);
-            let survey = Survey::of(self, &entries, wanted, &mut spent, &gauge)?;
-            spent.forget();
-            decoded_len = decoded_len.strict_add(survey.decoded_len());
-            let mut tables = TableCheck { allowance: &mut of_tables, seen: HashSet::new() };
-            for (at, entry) in entries.iter().enumerate() {
-                let place = before.strict_add(at);
-                let mut findings = Findings::default();
-                if findings.check(entry, at, &survey, &mut tables, options.strict) {
-                    contents.push(place);
-                }
-                report.components = report.components.strict_add(findings.components);
-                report.bytes = report.bytes.saturating_add(findings.bytes);
-                report.unverified.extend(findings.unverified);
-                if findings.is_unchecked {
-                    report.unchecked.push(entry.name().to_owned());
-                }
-                problems.extend(findings.problems.into_iter().map(|error| (place, error)));
-            }
-            before = before.strict_add(entries.len());
-            Ok(())
+        let mut verification = Verification {
+            file: self,
+            strict: options.strict,
+            gauge: &gauge,
+            report: self.report_of_opening(),
+            spent: Spent::default(),
+            of_tables: Allowance::of(self.byte_len(), &self.inner.limits),
+            decoded_len: 0,
+            place: 0,
+            contents: Vec::new(),
+            problems: Vec::new(),
         };
-        while let Some(window) = next {
-            // One core checks the objects of a window while another decodes the next window.
-            let (following, checked) = parallel::join(|| windows.next(), || check(window));
+        let mut batches = Batches::of(self);
+        let mut next = batches.next();
+        while let Some(batch) = next {
+            // One core checks the objects of a batch while another decodes the next batch.
+            let check = || verification.check_batch(&batch);
+            let (following, checked) = parallel::join(|| batches.next(), check);
             checked?;
             next = following;
         }
-        let order = self.data_order();
-        let tensor = |place: &usize| {
-            let entry = self.entry_at(*order.get(*place)? as usize)?;
-            Some((*place, entry.tensor().ok()?))
-        };
-        let contents: Vec<(usize, Tensor<'_>)> = contents.iter().filter_map(tensor).collect();
-        let allowance = Allowance::of(decoded_len, &self.inner.limits);
-        let checked = crate::read::contents::check(&contents, allowance, &gauge)?;
-        let checked = contents.iter().zip(checked);
-        problems.extend(checked.filter_map(|((place, _), error)| Some((*place, error?))));
-        problems.sort_by_key(|(place, _)| *place);
-        let problems = problems.into_iter().map(|(_, error)| error);
-        report.problems.extend(problems);
+        let mut report = verification.check_contents()?;
         self.find_zero_tails(&gauge, &mut report)?;
         if options.strict {
             let misplaced = self.placement_problems(&self.entries());
@@ -261,7 +220,88 @@ impl File {
     }
 }
 
-/// The tables of chunk digests of one window, each checked once.
+/// The objects of a file, checked batch by batch.
+struct Verification<'f, 'g> {
+    file: &'f File,
+    strict: bool,
+    gauge: &'g Gauge<'g>,
+    report: Report,
+    spent: Spent,
+    of_tables: Allowance,
+    decoded_len: u64,
+    /// The place of the next object in the order of the data.
+    place: usize,
+    /// Places of objects whose contents are checked after their bytes.
+    contents: Vec<usize>,
+    /// Each with the place of its object.
+    problems: Vec<(usize, Error)>,
+}
+
+impl Verification<'_, '_> {
+    fn check_batch(&mut self, batch: &Batch<'_>) -> Result<()> {
+        let entries = Batches::entries(self.file, batch);
+        let wanted = Checks { every_digest: true, bools: true, content: false };
+        let survey = Survey::of(self.file, &entries, wanted, &mut self.spent, self.gauge)?;
+        self.spent.forget();
+        self.decoded_len = self.decoded_len.strict_add(survey.decoded_len());
+        let mut tables = TableCheck { allowance: &mut self.of_tables, seen: HashSet::new() };
+        for (at, entry) in entries.iter().enumerate() {
+            let place = self.place.strict_add(at);
+            let mut findings = Findings::default();
+            if findings.check(entry, at, &survey, &mut tables, self.strict) {
+                self.contents.push(place);
+            }
+            let report = &mut self.report;
+            report.components = report.components.strict_add(findings.components);
+            report.bytes = report.bytes.saturating_add(findings.bytes);
+            report.unverified.extend(findings.unverified);
+            if findings.is_unchecked {
+                report.unchecked.push(entry.name().to_owned());
+            }
+            self.problems.extend(findings.problems.into_iter().map(|error| (place, error)));
+        }
+        self.place = self.place.strict_add(entries.len());
+        Ok(())
+    }
+
+    /// Checks the contents of objects whose bytes are right, and puts all problems in the order of the data.
+    fn check_contents(mut self) -> Result<Report> {
+        let order = self.file.data_order();
+        let tensor = |place: &usize| {
+            let entry = self.file.entry_at(*order.get(*place)? as usize)?;
+            Some((*place, entry.tensor().ok()?))
+        };
+        let contents: Vec<(usize, Tensor<'_>)> = self.contents.iter().filter_map(tensor).collect();
+        let allowance = Allowance::of(self.decoded_len, &self.file.inner.limits);
+        let checked = crate::read::contents::check(&contents, allowance, self.gauge)?;
+        let checked = contents.iter().zip(checked);
+        self.problems.extend(checked.filter_map(|((place, _), error)| Some((*place, error?))));
+        self.problems.sort_by_key(|(place, _)| *place);
+        self.report.problems.extend(self.problems.into_iter().map(|(_, error)| error));
+        Ok(self.report)
+    }
+}
+
+impl File {
+    /// A report with what was found when the file was opened.
+    fn report_of_opening(&self) -> Report {
+        let mut report =
+            Report { objects: self.len() as u64, warnings: self.warnings(), ..Report::default() };
+        if let Some(truncated) = self.truncated() {
+            report.warnings.retain(|warning| warning.code != truncated.code());
+            report.problems.push(truncated.clone());
+        }
+        // The header of another source was checked when it was opened.
+        let remote = self.inner.sources.first().filter(|it| it.is_remote());
+        if let Some(source) = remote.filter(|_| self.kind() == Kind::ZT) {
+            let header = Footer::check_header(&**source);
+            report.problems.extend(header.err().map(Error::from));
+        }
+        report
+    }
+}
+
+/// The tables of chunk digests of one batch, each checked once.
 struct TableCheck<'a, 'f> {
     allowance: &'a mut Allowance,
     seen: HashSet<(usize, Span, &'f Chunks, Option<&'f Digest>)>,

@@ -25,12 +25,12 @@ pub struct Distance {
     pub not_finite: u64,
     /// The largest `|b - a|`.
     pub max_abs: f64,
-    sums: Sums,
+    sums: Products,
 }
 
 /// Sums over pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Sums {
+struct Products {
     /// Of `a * a`, `b * b` and `a * b`.
     aa: f64,
     bb: f64,
@@ -43,7 +43,7 @@ impl Distance {
     /// The norm of the difference over the norm of the first values, `|b - a| / |a|`: 0 without a difference,
     /// infinite if only the first values are all 0.
     pub fn relative(&self) -> f64 {
-        let Sums { aa, apart, .. } = self.sums;
+        let Products { aa, apart, .. } = self.sums;
         if apart == 0.0 {
             return 0.0;
         }
@@ -58,9 +58,9 @@ impl Distance {
 
     /// Adds the distance of more values.
     pub fn append(&mut self, more: &Distance) {
-        self.count = self.count.saturating_add(more.count);
-        self.different = self.different.saturating_add(more.different);
-        self.not_finite = self.not_finite.saturating_add(more.not_finite);
+        self.count = self.count.strict_add(more.count);
+        self.different = self.different.strict_add(more.different);
+        self.not_finite = self.not_finite.strict_add(more.not_finite);
         self.max_abs = self.max_abs.max(more.max_abs);
         self.sums.aa += more.sums.aa;
         self.sums.bb += more.sums.bb;
@@ -107,7 +107,7 @@ impl Distance {
     }
 
     fn is_finite(&self) -> bool {
-        let Sums { aa, bb, ab, apart } = self.sums;
+        let Products { aa, bb, ab, apart } = self.sums;
         [aa, bb, ab, apart].iter().all(|sum| sum.is_finite())
     }
 
@@ -141,7 +141,7 @@ impl Distance {
             different: different.into_iter().map(u64::from).sum(),
             not_finite: 0,
             max_abs: max.into_iter().fold(0.0, f64::max),
-            sums: Sums {
+            sums: Products {
                 aa: aa.into_iter().sum(),
                 bb: bb.into_iter().sum(),
                 ab: ab.into_iter().sum(),

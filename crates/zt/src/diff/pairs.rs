@@ -8,9 +8,9 @@ use super::{Change, DiffOptions, Side, object, unreadable};
 use crate::cores::parallel;
 use crate::cores::progress::Gauge;
 use crate::error::Result;
+use crate::file::batches::{Batch, Batches};
 use crate::file::overlap::Allowance;
 use crate::file::tensor::Tensor;
-use crate::file::window::{Window, Windows};
 use crate::file::{Entry, File};
 use crate::read::ahead::ReadAhead;
 use crate::read::contents::{Key, key};
@@ -33,9 +33,9 @@ pub(super) fn each<T: Clone + Send>(
     let mut compared: Vec<T> = Vec::new();
     let mut only_a = Vec::new();
     let mut is_in_a = vec![false; b.len()];
-    for window in Windows::of(a) {
+    for batch in Batches::of(a) {
         let (mut both, mut places) = (Vec::new(), Vec::new());
-        for entry in Windows::entries(a, &window) {
+        for entry in Batches::entries(a, &batch) {
             let found = b.inner.catalog.find(entry.name());
             let Some(place) = found.or(is_nameless.then_some(0)) else {
                 only_a.push(entry.name().to_owned());
@@ -45,9 +45,9 @@ pub(super) fn each<T: Clone + Send>(
             both.push(entry);
             places.push(u32::try_from(place).unwrap_or(u32::MAX));
         }
-        let mut others = Window::new();
+        let mut others = Batch::new();
         b.decode(&places, &mut others);
-        let others = Windows::entries(b, &others);
+        let others = Batches::entries(b, &others);
 
         let (mut new, mut found) = (Vec::new(), Vec::with_capacity(both.len()));
         for pair in both.iter().zip(&others) {

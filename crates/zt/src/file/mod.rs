@@ -12,7 +12,7 @@
 //! | `tensor` | [`Tensor`]: metadata and components of one object |
 //! | `unfinished` | the old file, where an edit has not finished |
 //! | `direct` | reads past the page cache of the system |
-//! | `window` | takes objects some thousand at a time |
+//! | `batches` | takes objects some thousand at a time |
 //! | `overlap` | the limit for bytes that many blobs share |
 //! | `verified_blobs`, `chunks` | the blobs whose digest was already checked, and the chunks of blobs |
 //!
@@ -21,6 +21,7 @@
 //! It must not know the rooms after it. Slices, dense values and checks are `impl` blocks in `read`
 //! and `check`; `File::edit` is one in `edit`.
 
+pub(crate) mod batches;
 pub(crate) mod builder;
 pub(crate) mod catalog;
 pub(crate) mod chunks;
@@ -35,7 +36,6 @@ pub(crate) mod unfinished;
 pub(crate) mod value_rule;
 mod verified_blobs;
 mod warning;
-pub(crate) mod window;
 
 pub(crate) use inner::{Inner, Origin};
 pub use nearest::nearest;

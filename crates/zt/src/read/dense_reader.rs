@@ -41,9 +41,9 @@ enum Progress<'f> {
     /// The object is dense.
     Streamed(Box<ComponentReader<'f>>),
     /// The object is put together in tiles.
-    Tiled(Box<TileReader<'f>>),
+    Tiled(Box<TileReader<'f>>, Spill),
     /// The object is cut into runs of rows.
-    Cut(Box<RunReader<'f>>),
+    Cut(Box<RunReader<'f>>, Spill),
     /// The value is in memory, and read so far.
     Whole(Dense<'static>, usize),
 }
@@ -53,11 +53,6 @@ struct TileReader<'f> {
     next: usize,
     /// `None` once all digests were compared.
     ledgers: Option<Vec<Ledger<'f>>>,
-    /// After an error nothing is read any more, and no end is reported.
-    has_failed: bool,
-    /// A tile that did not fit where it was wanted, and how much of it was taken.
-    held: Vec<u8>,
-    taken: usize,
 }
 
 impl<'f> Tensor<'f> {
@@ -80,19 +75,15 @@ impl<'f> Tensor<'f> {
         };
         if let Some(tiled) = Tiled::new(self, format)? {
             tiled.compare_chained()?;
-            let reader = TileReader {
-                next: 0,
-                ledgers: Some(tiled.ledgers()),
-                tiled,
-                has_failed: false,
-                held: Vec::new(),
-                taken: 0,
-            };
-            return Ok(Progress::Tiled(Box::new(reader)).into());
+            let ledgers = Some(tiled.ledgers());
+            let reader = Box::new(TileReader { next: 0, ledgers, tiled });
+            return Ok(Progress::Tiled(reader, Spill::default()).into());
         }
         self.check_dense_len_of(self.shape())?;
         let progress = match RunReader::new(self, format)? {
-            Some(reader) => Progress::Cut(Box::new(reader)),
+            Some((reader, held)) => {
+                Progress::Cut(Box::new(reader), Spill { held, ..Spill::default() })
+            }
             None => Progress::Whole(self.to_dense()?, 0),
         };
         Ok(progress.into())
@@ -122,8 +113,8 @@ impl Progress<'_> {
     fn element_len(&self) -> usize {
         match self {
             Progress::Streamed(reader) => reader.element_len(),
-            Progress::Tiled(reader) => reader.tiled.element_len(),
-            Progress::Cut(reader) => reader.element_len(),
+            Progress::Tiled(reader, _) => reader.element_len(),
+            Progress::Cut(reader, _) => reader.element_len(),
             Progress::Whole(dense, _) => dense.elements().dtype.byte_len(),
         }
     }
@@ -131,8 +122,8 @@ impl Progress<'_> {
     fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
         match self {
             Progress::Streamed(reader) => reader.read_elements(out),
-            Progress::Tiled(reader) => reader.read(out),
-            Progress::Cut(reader) => reader.read(out),
+            Progress::Tiled(reader, spill) => spill.read(&mut **reader, out),
+            Progress::Cut(reader, spill) => spill.read(&mut **reader, out),
             Progress::Whole(dense, taken) => {
                 let elements = dense.elements();
                 let out = whole_elements(out, elements.dtype.byte_len())?;
@@ -180,18 +171,49 @@ impl Read for DenseReader<'_> {
     }
 }
 
-impl TileReader<'_> {
-    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        let out = whole_elements(out, self.tiled.element_len())?;
+/// Makes values some units at a time, from the first to the last.
+pub(super) trait Units {
+    fn element_len(&self) -> usize;
+
+    /// The units to make next, for memory with `room`; 0 at the end.
+    fn next(&self, room: u64) -> Next;
+
+    /// Makes the next units in `out`, which has exactly their bytes.
+    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()>;
+
+    /// Compares what is left of the digests.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// Some units.
+pub(super) struct Next {
+    pub(super) count: u64,
+    pub(super) byte_len: u64,
+    /// Whether they are made where they are wanted, and there is room for them.
+    pub(super) is_straight: bool,
+}
+
+/// Units that did not fit where they were wanted.
+#[derive(Default)]
+struct Spill {
+    held: Vec<u8>,
+    taken: usize,
+    /// After an error nothing is read any more, and no end is reported.
+    has_failed: bool,
+}
+
+impl Spill {
+    fn read(&mut self, units: &mut impl Units, out: &mut [u8]) -> Result<usize> {
+        let out = whole_elements(out, units.element_len())?;
         if self.has_failed {
             return Err(Error::out_of_order());
         }
-        let read = self.read_tiles(out);
+        let read = self.fill(units, out);
         self.has_failed = read.is_err();
         read
     }
 
-    fn read_tiles(&mut self, out: &mut [u8]) -> Result<usize> {
+    fn fill(&mut self, units: &mut impl Units, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
             if self.taken < self.held.len() {
@@ -200,40 +222,57 @@ impl TileReader<'_> {
                 filled = filled.strict_add(len);
                 continue;
             }
-            let fits = |count: &usize| {
-                let tiles = self.next..self.next.strict_add(*count);
-                self.tiled.byte_len_of(tiles) <= room.len() as u64
-            };
-            let left = self.tiled.tile_count().strict_sub(self.next);
-            let count = (1..=left).take_while(fits).last().unwrap_or(0);
-            let Some(ledgers) = self.ledgers.as_ref().filter(|_| left > 0) else {
+            let next = units.next(room.len() as u64);
+            if next.count == 0 {
                 break;
-            };
-            let next = self.next.strict_add(count.max(1));
-            let len = self.tiled.byte_len_of(self.next..next);
-            if count > 0 {
-                let len = in_memory(len);
-                self.tiled.read(self.next..next, ledgers, &mut room[..len])?;
+            }
+            if next.is_straight {
+                let len = in_memory(next.byte_len);
+                units.make(next.count, room.get_mut(..len).unwrap_or_default())?;
                 filled = filled.strict_add(len);
             } else {
-                resize(&mut self.held, len)?;
-                self.tiled.read(self.next..next, ledgers, &mut self.held)?;
+                resize(&mut self.held, next.byte_len)?;
+                units.make(next.count, &mut self.held)?;
                 self.taken = 0;
             }
-            self.next = next;
         }
         // The end is reported once the digests were found right.
-        if filled == 0
-            && let Some(ledgers) = self.ledgers.take()
-        {
-            self.tiled.compare_sums(ledgers)?;
+        if filled == 0 {
+            units.finish()?;
         }
         Ok(filled)
     }
 }
 
+/// A unit is a tile.
+impl Units for TileReader<'_> {
+    fn element_len(&self) -> usize {
+        self.tiled.element_len()
+    }
+
+    fn next(&self, room: u64) -> Next {
+        let byte_len =
+            |count: usize| self.tiled.byte_len_of(self.next..self.next.strict_add(count));
+        let left = self.tiled.tile_count().strict_sub(self.next);
+        let fit = (1..=left).take_while(|count| byte_len(*count) <= room).last();
+        let count = fit.unwrap_or(1).min(left);
+        Next { count: count as u64, byte_len: byte_len(count), is_straight: fit.is_some() }
+    }
+
+    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()> {
+        let tiles = self.next..self.next.strict_add(in_memory(count));
+        self.next = tiles.end;
+        let ledgers = self.ledgers.as_deref().unwrap_or_default();
+        self.tiled.read(tiles, ledgers, out)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.ledgers.take().map_or(Ok(()), |ledgers| self.tiled.compare_sums(ledgers))
+    }
+}
+
 /// Copies `bytes` from `start` on, as many as fit. Returns their number.
-pub(super) fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
+fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let len = rest.len().min(out.len());
     out[..len].copy_from_slice(&rest[..len]);

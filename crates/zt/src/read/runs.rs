@@ -1,13 +1,14 @@
 //! The dense value of an object, made run by run of its rows and on all cores.
 
 use std::ops::Range;
-use zt_container::memory::{in_memory, resize};
+use zt_container::memory::zeroed;
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View, element_count};
 use zt_manifest::{DType, Text};
 
 use crate::cores::parallel;
 use crate::error::{Error, ErrorKind, Result};
-use crate::file::tensor::{Tensor, whole_elements};
+use crate::file::tensor::Tensor;
+use crate::read::dense_reader::{Next, Units};
 use crate::read::roles::RolesReader;
 use crate::read::slice::{row_unit, rows_shape};
 
@@ -124,53 +125,30 @@ pub(crate) struct RunReader<'f> {
     roles: RolesReader<'f>,
     /// The next row.
     next: u64,
-    /// After an error nothing is read any more, and no end is reported.
-    has_failed: bool,
-    /// Values that did not fit where they were wanted, and how much of them was taken.
-    held: Vec<u8>,
-    taken: usize,
 }
 
 impl<'f> RunReader<'f> {
-    /// `None` where there are no runs, or the file omits the length of a component.
-    pub(crate) fn new(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
+    /// The reader, and the values of the first run. `None` where there are no runs, or the file omits the
+    /// length of a component.
+    pub(crate) fn new(
+        tensor: &Tensor<'f>,
+        format: &'f dyn ObjectFormat,
+    ) -> Result<Option<(Self, Vec<u8>)>> {
         let signature = Signature::of(tensor.object());
         let mut components = signature.components.iter();
         let is_known = components.all(|component| component.byte_len.is_some());
-        let runs = Runs::of(tensor, format)?.filter(|_| is_known);
-        let Some(runs) = runs else {
+        let Some(runs) = Runs::of(tensor, format)?.filter(|_| is_known) else {
             return Ok(None);
         };
-        let mut reader = RunReader {
-            runs,
-            roles: RolesReader::in_order(tensor),
-            next: 0,
-            has_failed: false,
-            held: Vec::new(),
-            taken: 0,
-        };
+        let mut reader = RunReader { runs, roles: RolesReader::in_order(tensor), next: 0 };
         // The first run tells whether runs have known bytes.
-        let first = reader.parts(0..reader.runs.per_run)?;
-        let Some(parts) = first else {
+        let Some(parts) = reader.parts(0..reader.runs.per_run)? else {
             return Ok(None);
         };
-        let held = reader.hold(reader.runs.per_run, parts);
-        held.map_err(|error| reader.explained(error))?;
-        Ok(Some(reader))
-    }
-
-    pub(crate) const fn element_len(&self) -> usize {
-        self.runs.dtype.byte_len()
-    }
-
-    pub(crate) fn read(&mut self, out: &mut [u8]) -> Result<usize> {
-        let out = whole_elements(out, self.element_len())?;
-        if self.has_failed {
-            return Err(Error::out_of_order());
-        }
-        let read = self.read_runs(out);
-        self.has_failed = read.is_err();
-        read.map_err(|error| self.explained(error))
+        let mut first = zeroed(reader.runs.byte_len(0..reader.runs.per_run))?;
+        let made = reader.decode(parts, &mut first);
+        made.map_err(|error| reader.explained(error))?;
+        Ok(Some((reader, first)))
     }
 
     /// A wrong digest is reported before the fault that it explains (§6).
@@ -181,43 +159,6 @@ impl<'f> RunReader<'f> {
         let digest = self.roles.finish().err();
         let digest = digest.filter(|digest| digest.kind() == ErrorKind::DigestMismatch);
         digest.unwrap_or(error)
-    }
-
-    fn read_runs(&mut self, out: &mut [u8]) -> Result<usize> {
-        let mut filled = 0;
-        while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
-            if self.taken < self.held.len() {
-                let len = super::dense_reader::copy(&self.held, self.taken, room);
-                self.taken = self.taken.strict_add(len);
-                filled = filled.strict_add(len);
-                continue;
-            }
-            let runs = &self.runs;
-            let left = runs.rows.strict_sub(self.next);
-            if left == 0 {
-                break;
-            }
-            let fits = |byte_len: u64| {
-                let units = byte_len / runs.row_len / runs.unit;
-                left.min(units.strict_mul(runs.unit))
-            };
-            let (straight, batch) = (fits(room.len() as u64), fits(BATCH));
-            if straight >= batch.min(left) && straight > 0 {
-                let len = in_memory(runs.byte_len(0..straight));
-                let parts = self.next_parts(straight)?;
-                self.decode(parts, room.get_mut(..len).unwrap_or_default())?;
-                filled = filled.strict_add(len);
-            } else {
-                let batch = batch.max(runs.per_run).min(left);
-                let parts = self.next_parts(batch)?;
-                self.hold(batch, parts)?;
-            }
-        }
-        // The end is reported once the digests were found right.
-        if filled == 0 {
-            self.roles.finish()?;
-        }
-        Ok(filled)
     }
 
     fn next_parts(&mut self, rows: u64) -> Result<Vec<Parts<'f>>> {
@@ -256,13 +197,33 @@ impl<'f> RunReader<'f> {
         };
         parallel::map_owned(parts.into_iter().zip(chunks).collect(), decode).map(drop)
     }
+}
 
-    /// The same for `rows`, until they are wanted. Memory is taken for what was read, not before.
-    fn hold(&mut self, rows: u64, parts: Vec<Parts<'f>>) -> Result<()> {
-        let mut held = std::mem::take(&mut self.held);
-        resize(&mut held, self.runs.byte_len(0..rows))?;
-        let made = self.decode(parts, &mut held);
-        (self.held, self.taken) = (held, 0);
-        made
+/// A unit is a row.
+impl Units for RunReader<'_> {
+    fn element_len(&self) -> usize {
+        self.runs.dtype.byte_len()
+    }
+
+    fn next(&self, room: u64) -> Next {
+        let runs = &self.runs;
+        let left = runs.rows.strict_sub(self.next);
+        let fits = |byte_len: u64| {
+            let units = byte_len / runs.row_len / runs.unit;
+            left.min(units.strict_mul(runs.unit))
+        };
+        let (straight, batch) = (fits(room), fits(BATCH));
+        let is_straight = straight >= batch.min(left) && straight > 0;
+        let count = if is_straight { straight } else { batch.max(runs.per_run).min(left) };
+        Next { count, byte_len: runs.byte_len(0..count), is_straight }
+    }
+
+    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()> {
+        let made = self.next_parts(count).and_then(|parts| self.decode(parts, out));
+        made.map_err(|error| self.explained(error))
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.roles.finish()
     }
 }

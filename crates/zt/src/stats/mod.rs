@@ -26,13 +26,13 @@ pub use sketch::{BlockKind, Blocks, Histogram, Sketch};
 pub use values::{Bound, Finite, Stats};
 
 use sample::Sample;
-use sketch::{Sketcher, Sums};
+use sketch::{SketchPart, Sketcher};
 
 use crate::cores::parallel;
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{ErrorKind, Result};
+use crate::file::batches::Batches;
 use crate::file::tensor::Tensor;
-use crate::file::window::Windows;
 use crate::file::{Entry, File};
 use crate::read::ahead::ReadAhead;
 use crate::read::arrays::{Array, for_each};
@@ -125,8 +125,8 @@ pub fn stats(file: &File, options: &StatsOptions<'_>) -> Result<Vec<Result<Objec
     parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
         let mut all = Vec::with_capacity(file.len());
-        for window in Windows::of(file) {
-            let entries = Windows::entries(file, &window);
+        for batch in Batches::of(file) {
+            let entries = Batches::entries(file, &batch);
             all.extend(if options.sample {
                 sample::stats(file, &entries, options, &gauge)?
             } else {
@@ -250,7 +250,7 @@ impl ObjectStats {
 struct Part {
     stats: Stats,
     /// For the sketch, if there is one.
-    sums: Vec<Sums>,
+    sums: Vec<SketchPart>,
 }
 
 impl Part {

@@ -79,7 +79,7 @@ pub(super) struct Sketcher {
 
 /// The sums of the blocks that some values of a matrix lie in.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(super) struct SketchPart {
     /// The first row of blocks.
     first: usize,
     sums: Vec<f64>,
@@ -101,9 +101,9 @@ impl Sketcher {
         elements: &Elements<'_>,
         registry: &Registry,
         start: u64,
-    ) -> Result<Sums> {
+    ) -> Result<SketchPart> {
         let mut counts = self.locked().pop().unwrap_or_default();
-        let (mut sums, mut at) = (Sums::default(), start);
+        let (mut sums, mut at) = (SketchPart::default(), start);
         let has_table = elements.bytes.len() >= WORTH_TABLE;
         let taken = elements.for_each_real(registry, |values| match values {
             Reals::F32(values) => {
@@ -130,15 +130,15 @@ impl Sketcher {
         Ok(sums)
     }
 
-    fn add_to_blocks<T: Real>(&self, values: &[T], at: &mut u64, sums: &mut Sums) {
+    fn add_to_blocks<T: Real>(&self, values: &[T], at: &mut u64, sums: &mut SketchPart) {
         if let Some(grid) = &self.grid {
             grid.add(values, *at, sums);
         }
-        *at = at.saturating_add(values.len() as u64);
+        *at = at.strict_add(values.len() as u64);
     }
 
     /// The sketch, with this many zeros more. Bins of integers are no narrower than 1.
-    pub(super) fn finish(self, zeros: u64, is_integer: bool, parts: &[Sums]) -> Sketch {
+    pub(super) fn finish(self, zeros: u64, is_integer: bool, parts: &[SketchPart]) -> Sketch {
         let all = self.counts.into_inner();
         let mut all = all.unwrap_or_else(PoisonError::into_inner);
         let mut counts = all.pop().unwrap_or_default();
@@ -326,7 +326,7 @@ impl Grid {
         Grid { rows: Axis::new(rows, side), columns: Axis::new(columns, side) }
     }
 
-    fn add<T: Real>(&self, values: &[T], start: u64, to: &mut Sums) {
+    fn add<T: Real>(&self, values: &[T], start: u64, to: &mut SketchPart) {
         let (columns, is_exact) = (self.columns.len(), self.is_exact());
         let (mut row, mut column, mut rest) = (start / columns, start % columns, values);
         while !rest.is_empty() {
@@ -355,7 +355,7 @@ impl Grid {
         [&self.rows, &self.columns].iter().all(|axis| axis.len() == axis.blocks() as u64)
     }
 
-    fn blocks(&self, parts: &[Sums]) -> Blocks {
+    fn blocks(&self, parts: &[SketchPart]) -> Blocks {
         let (high, wide) = (self.rows.blocks(), self.columns.blocks());
         let mut sums = vec![0.0; high * wide];
         for part in parts {
@@ -405,10 +405,10 @@ pub(super) fn pattern(tensor: &Tensor<'_>, side: u16) -> Result<Option<Blocks>> 
         }
         _ => return Ok(None),
     }
-    Ok(Some(Blocks { kind: BlockKind::Density, ..grid.blocks(&[Sums { first: 0, sums }]) }))
+    Ok(Some(Blocks { kind: BlockKind::Density, ..grid.blocks(&[SketchPart { first: 0, sums }]) }))
 }
 
-impl Sums {
+impl SketchPart {
     /// The sums of a row of blocks. No earlier one than the first is asked for.
     fn row(&mut self, row: usize, wide: usize) -> &mut [f64] {
         if self.sums.is_empty() {
@@ -465,7 +465,7 @@ mod tests {
         // In pieces that begin and end within rows.
         let mut parts = Vec::new();
         for (at, piece) in values.chunks(999).enumerate() {
-            let mut sums = Sums::default();
+            let mut sums = SketchPart::default();
             grid.add(piece, at as u64 * 999, &mut sums);
             parts.push(sums);
         }

@@ -89,8 +89,8 @@ impl Stats {
 
     /// Adds the statistics of more values.
     pub fn append(&mut self, more: &Stats) {
-        self.count = self.count.saturating_add(more.count);
-        self.zeros = self.zeros.saturating_add(more.zeros);
+        self.count = self.count.strict_add(more.count);
+        self.zeros = self.zeros.strict_add(more.zeros);
         self.nan += more.nan;
         self.inf += more.inf;
         self.finite = match (self.finite, more.finite) {
@@ -128,10 +128,10 @@ impl Stats {
 
     /// Adds values to `sums`. They are added to these statistics if one of them is not finite, or is so large or
     /// small that its square is not.
-    fn add_reals<T: Real>(&mut self, values: &[T], sums: &mut Option<Sums>) {
+    fn add_reals<T: Real>(&mut self, values: &[T], sums: &mut Option<Moments>) {
         let mean = || values.iter().map(|value| (*value).into()).sum::<f64>() / values.len() as f64;
         let shift = sums.map_or_else(mean, |sums| sums.shift);
-        let block = Sums::of(values, shift);
+        let block = Moments::of(values, shift);
         match sums {
             _ if !block.is_exact() => self.append_block(values),
             Some(sums) => sums.add(&block),
@@ -172,7 +172,7 @@ impl Real for f64 {}
 /// The squares are of distances from a number near the mean: without that, digits of the deviation cancel
 /// out if the mean is far from 0.
 #[derive(Clone, Copy)]
-struct Sums {
+struct Moments {
     shift: f64,
     count: u64,
     zeros: u64,
@@ -182,7 +182,7 @@ struct Sums {
     squares: f64,
 }
 
-impl Sums {
+impl Moments {
     fn of<T: Real>(values: &[T], shift: f64) -> Self {
         /// Sums side by side. The compiler makes vectors of the loop over them, if several rows of values
         /// are added at once.
@@ -216,7 +216,7 @@ impl Sums {
         }
         let least = |least: f64, value: T| least.min(value.into());
         let most = |most: f64, value: T| most.max(value.into());
-        Sums {
+        Moments {
             shift,
             count: values.len() as u64,
             zeros: zeros.into_iter().map(u64::from).sum(),
@@ -233,7 +233,7 @@ impl Sums {
     }
 
     /// Adds sums of distances from the same number.
-    fn add(&mut self, more: &Sums) {
+    fn add(&mut self, more: &Moments) {
         self.count += more.count;
         self.zeros += more.zeros;
         self.min = self.min.min(more.min);
@@ -296,7 +296,7 @@ impl Finite {
         if self.count < other.count {
             return other.join(self);
         }
-        let count = self.count.saturating_add(other.count);
+        let count = self.count.strict_add(other.count);
         let part = |finite: &Self| finite.count as f64 / count as f64;
         let (a, b) = (part(&self), part(&other));
         let half = other.mean / 2.0 - self.mean / 2.0;
