@@ -64,7 +64,7 @@ impl NewFile {
         let mut bytes = Vec::new();
         let mut writer = options.to_writer(&mut bytes)?;
         if let Some(attributes) = &self.attributes {
-            writer.set_attributes(attributes.clone());
+            writer.set_attributes(attributes.clone()).unwrap();
         }
         for (name, object) in &self.objects {
             writer.add(name, object)?;

@@ -41,7 +41,7 @@ proptest! {
     fn attributes_of_every_kind_survive(attributes in strategies::attributes()) {
         let mut bytes = Vec::new();
         let mut writer = zt::Writer::new(&mut bytes).unwrap();
-        writer.set_attributes(attributes.clone());
+        writer.set_attributes(attributes.clone()).unwrap();
         writer.finish().unwrap();
         prop_assert_eq!(File::from_bytes(bytes).unwrap().attributes().unwrap(), Some(attributes));
     }
@@ -72,7 +72,7 @@ proptest! {
         let options = file.options.write_options();
         let mut writer = options.to_writer(&mut copy).unwrap();
         if let Some(attributes) = read.attributes().unwrap() {
-            writer.set_attributes(attributes);
+            writer.set_attributes(attributes).unwrap();
         }
         for (name, _) in &file.objects {
             let tensor = read.tensor(name).unwrap();

@@ -62,7 +62,7 @@ fn write_whole(folder: &Path, file: &Planned) -> Result<(), Box<dyn Error>> {
     let path = folder.join(file.name).with_extension("zt");
     let mut writer = file.options.clone().empty_names(true).create(path)?;
     if let Some((attributes, _)) = &file.attributes {
-        writer.set_attributes(attributes.clone());
+        writer.set_attributes(attributes.clone())?;
     }
     for object in &file.objects {
         writer.add(&object.name, object)?;

@@ -156,9 +156,9 @@ const EDITS: [(&str, Edit); 3] = [
         edit.rename(&name, "z")
     }),
     ("given an attribute", |edit| {
-        let attributes = edit.attributes_mut().get_or_insert_default();
+        let mut attributes = edit.attributes().cloned().unwrap_or_default();
         attributes.insert("k", zt::Value::from(1u64));
-        Ok(())
+        edit.set_attributes(attributes)
     }),
 ];
 

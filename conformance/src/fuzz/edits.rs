@@ -170,7 +170,7 @@ fn step(from: &mut Decisions<'_>, editor: &mut Editor, model: &mut Model) -> zt:
         }
         _ => {
             let attributes = from.maybe(2, generate::attributes);
-            editor.attributes_mut().clone_from(&attributes);
+            assert!(editor.set_attributes(attributes.clone()).is_ok(), "generated attributes");
             model.attributes = attributes;
         }
     }

@@ -78,7 +78,7 @@ fn long_lists_of_attributes_are_shortened_for_people() {
     let path = dir.path().join("tokens.zt");
     let mut writer = Writer::create(&path).unwrap();
     let tokens = (0..1000).map(|at| Value::from(format!("<{at}>"))).collect();
-    writer.set_attributes([("tokens", Value::array(tokens))].into());
+    writer.set_attributes([("tokens", Value::array(tokens))].into()).unwrap();
     writer.finish().unwrap();
     for key in [None, Some("tokens")] {
         let get = ["meta", "get", path.to_str().unwrap()].into_iter().chain(key);

@@ -30,11 +30,11 @@ const EVIL: &str = "\u{9b}2J\x1b[31m\u{7f}\u{202e}\u{200b}\u{feff}\u{e0001}\r\x0
 fn evil(folder: &Path, number: u32) -> PathBuf {
     let path = folder.join(format!("{number}{EVIL}.zt"));
     let mut writer = Writer::create(&path).unwrap();
-    writer.set_attributes([(EVIL, EVIL)].into());
+    writer.set_attributes([(EVIL, EVIL)].into()).unwrap();
     let name = format!("{EVIL}{number}");
     writer.add(&name, &Dense::from_slice(&[2, 2], &[1f32; 4]).unwrap()).unwrap();
     let mut object = writer.begin(&format!("{name}?"), &[1], EVIL).unwrap();
-    object.set_attributes([(EVIL, EVIL)].into());
+    object.set_attributes([(EVIL, EVIL)].into()).unwrap();
     let mut component = object.component(EVIL, zt::DType::U8, Some(EVIL.into())).unwrap();
     component.write_all(&[1]).unwrap();
     component.finish().unwrap();

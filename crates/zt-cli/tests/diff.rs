@@ -130,7 +130,7 @@ fn of_side(path: &Path, is_a: bool) {
     } else {
         writer.add("format", &sparse).unwrap()
     }
-    writer.set_attributes(attributes("side", if is_a { "a" } else { "b" }));
+    writer.set_attributes(attributes("side", if is_a { "a" } else { "b" })).unwrap();
     writer.finish().unwrap();
 }
 

@@ -23,7 +23,7 @@ fn model(dir: &Path) -> PathBuf {
     let path = dir.join("model.zt");
     let options = WriteOptions::new().deduplicate(true).zstd(3);
     let mut writer = options.create(&path).unwrap();
-    writer.set_attributes(Attributes::from([("license", "MIT")]));
+    writer.set_attributes(Attributes::from([("license", "MIT")])).unwrap();
     let embed = values();
     let embed = Dense::from_slice(&SHAPE, &embed).unwrap();
     writer.add("embed", &embed).unwrap();

@@ -29,7 +29,7 @@ fn model(dir: &Path, extension: &str) -> PathBuf {
         attributes.insert("m.scale", 0.5);
         attributes.insert("gguf.types", zt::Value::array(types.to_vec()));
     }
-    writer.set_attributes(attributes);
+    writer.set_attributes(attributes).unwrap();
     writer.finish().unwrap();
     let path = dir.join(format!("model.{extension}"));
     let kind = zt_convert::Kinds::builtin().of_extension(&path).unwrap();

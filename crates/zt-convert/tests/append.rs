@@ -21,7 +21,7 @@ fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, 
         writer.add(name, &Dense::from_slice(&[2000], &values).unwrap()).unwrap();
     }
     if !attributes.is_empty() {
-        writer.set_attributes(attributes.iter().copied().collect());
+        writer.set_attributes(attributes.iter().copied().collect()).unwrap();
     }
     writer.finish().unwrap();
     path

@@ -172,7 +172,7 @@ fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
     {
         let mut ours = Vec::new();
         let mut writer = Writer::new(&mut ours).unwrap();
-        writer.set_attributes([("format", "pt")].into());
+        writer.set_attributes([("format", "pt")].into()).unwrap();
         writer.finish().unwrap();
         let (gguf, _) = to(&ConvertOptions::new(GGUF), &opened(ours)).unwrap();
         let options = ConvertOptions::new(zt_convert::SAFETENSORS);

@@ -122,7 +122,7 @@ fn attributes_are_kept_both_ways() {
     for (name, key) in [("split", "note"), ("kept", "dtype")] {
         let mut object = writer.begin(name, &[8000], "dense").unwrap();
         let attributes: Attributes = [(key, Value::from("mine"))].into_iter().collect();
-        object.set_attributes(attributes);
+        object.set_attributes(attributes).unwrap();
         let mut data = object.component("data", DType::F32, None).unwrap();
         std::io::Write::write_all(&mut data, &values).unwrap();
         data.finish().unwrap();

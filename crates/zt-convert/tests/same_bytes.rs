@@ -24,11 +24,13 @@ fn weights(dtype: DType, count: u64) -> Vec<u8> {
 fn model() -> File {
     let mut bytes = Vec::new();
     let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
-    writer.set_attributes(Attributes::from([
-        ("general.architecture", Value::from("none")),
-        ("rate", Value::Float(3e-4)),
-        ("steps", Value::Unsigned(20_000)),
-    ]));
+    writer
+        .set_attributes(Attributes::from([
+            ("general.architecture", Value::from("none")),
+            ("rate", Value::Float(3e-4)),
+            ("steps", Value::Unsigned(20_000)),
+        ]))
+        .unwrap();
     for (name, dtype, shape) in [
         ("a.f32", DType::F32, [1200, 1000]),
         ("b.bf16", DType::BF16, [500, 1000]),

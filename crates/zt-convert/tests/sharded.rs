@@ -29,7 +29,7 @@ fn shard(tensors: &[(&str, f32)], name: &str) -> Vec<u8> {
     for (name, value) in tensors {
         writer.add(name, &Dense::from_slice(&[1], &[*value]).unwrap()).unwrap();
     }
-    writer.set_attributes([("format", "pt"), ("shard", name)].into());
+    writer.set_attributes([("format", "pt"), ("shard", name)].into()).unwrap();
     writer.finish().unwrap();
     let mut bytes = Vec::new();
     let input = Input::from(File::from_bytes(ours).unwrap());

@@ -29,7 +29,7 @@ fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
         let dense = Dense::from_slice(&[*size], &values).unwrap();
         writer.add(&format!("t{number}"), &dense).unwrap();
     }
-    writer.set_attributes([("format", "pt"), ("author", "nobody")].into());
+    writer.set_attributes([("format", "pt"), ("author", "nobody")].into()).unwrap();
     writer.finish().unwrap();
     path
 }
@@ -289,13 +289,13 @@ fn losses_are_reported_once_for_the_file_and_for_every_object() {
     let mut writer = Writer::create(&path).unwrap();
     for name in ["a", "b"] {
         let mut object = writer.begin(name, &[4], "dense").unwrap();
-        object.set_attributes([("k", 1u64)].into());
+        object.set_attributes([("k", 1u64)].into()).unwrap();
         let mut data = object.component("data", DType::U8, None).unwrap();
         std::io::Write::write_all(&mut data, &[7; 4]).unwrap();
         data.finish().unwrap();
         object.finish().unwrap();
     }
-    writer.set_attributes([("k", 1u64)].into());
+    writer.set_attributes([("k", 1u64)].into()).unwrap();
     writer.finish().unwrap();
     let mut options = ConvertOptions::new(SAFETENSORS);
     options = options.lossy(true);
@@ -372,7 +372,7 @@ fn unknown_fields_of_shards_become_fields_of_the_set() {
     for name in ["a", "b"] {
         writer.add(name, &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
     }
-    writer.set_extra([("x-tool", Value::from("other"))].into());
+    writer.set_extra([("x-tool", Value::from("other"))].into()).unwrap();
     writer.finish().unwrap();
     let split = split_to(&path, folder.path(), 1, &ConvertOptions::new(ZT)).unwrap();
     let set = opened(split.index.unwrap());

@@ -203,6 +203,13 @@ pub enum Misuse {
         /// [`crate::MAX_KEY_LEN`].
         limit: usize,
     },
+    /// A value of an attribute or of an unknown field that cannot be written.
+    Field {
+        /// Its key, abridged.
+        key: String,
+        /// What is wrong with the key or the value.
+        fault: Box<Misuse>,
+    },
     /// A component that is not stored little-endian, or has no dtype: 1.2 cannot represent either.
     Legacy {
         /// The object.
@@ -378,6 +385,7 @@ impl fmt::Display for Misuse {
             Misuse::Key { limit } => {
                 format!("a key is an array, a map or a tag of more than {limit} bytes")
             }
+            Misuse::Field { key, fault } => format!("{key} cannot be written: {fault}"),
             Misuse::Legacy { name, role } => format!(
                 "{role:?} of {name:?} is not little-endian or has no dtype, which 1.2 cannot represent"
             ),

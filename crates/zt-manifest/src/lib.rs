@@ -99,7 +99,7 @@ pub use error::{Error, LimitExceeded, Misuse, Result, Rule};
 pub use index::Index;
 pub use list::{List, ListBuilder};
 pub use manifest::Manifest;
-pub use manifest_encoder::{EncodedManifest, EncodedObject, ManifestEncoder};
+pub use manifest_encoder::{EncodedManifest, EncodedObject, Fields, ManifestEncoder};
 pub use object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 pub use raw::{Fault, RawComponent, RawObject};
 pub use text::Text;

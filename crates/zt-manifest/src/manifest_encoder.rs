@@ -198,6 +198,69 @@ impl EncodedManifest<'_> {
     }
 }
 
+/// A map that a writer takes from its caller.
+///
+/// ```
+/// use zt_manifest::{Fields, Attributes};
+///
+/// Fields::File.check(&Attributes::from([("step", 7u64)]))?;
+/// let fault = Fields::ExtraOfObject.check(&Attributes::from([("shape", 7u64)])).unwrap_err();
+/// assert_eq!(fault.code(), "misuse");
+/// # Ok::<(), zt_manifest::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fields {
+    /// The attributes of the file.
+    File,
+    /// The attributes of an object.
+    Object,
+    /// Unknown fields of the root.
+    ExtraOfFile,
+    /// Unknown fields of an object.
+    ExtraOfObject,
+    /// Unknown fields of a component.
+    ExtraOfComponent,
+}
+
+impl Fields {
+    /// Refuses a map that [`ManifestEncoder`] refuses in this place, before anything is written.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::Misuse`] names the key. [`crate::LimitExceeded::Attributes`]: the attributes of an
+    /// object are longer than readers accept by default.
+    pub fn check(self, map: &Attributes) -> Result<()> {
+        let (depth, reserved) = match self {
+            Fields::File => (IN_ROOT + 1, &[][..]),
+            Fields::Object => (IN_OBJECT + 1, &[][..]),
+            Fields::ExtraOfFile => (IN_ROOT, &ROOT_KEYS[..]),
+            Fields::ExtraOfObject => (IN_OBJECT, &OBJECT_KEYS[..]),
+            Fields::ExtraOfComponent => (IN_COMPONENT, &COMPONENT_KEYS[..]),
+        };
+        check_extra(map, reserved)?;
+        let mut encoder = Encoder::default();
+        encoder.head(Head::Map(Some(map.len())));
+        for (key, value) in map {
+            let written = encoder.values([(key, value)], depth, nesting());
+            written.map_err(|fault| {
+                let key = match key.as_str() {
+                    Some(key) => format!("{key:?}"),
+                    None => format!("{key:?}"),
+                };
+                let key = key.chars().take(KEY_SHOWN).collect();
+                Misuse::Field { key, fault: Box::new(fault) }
+            })?;
+        }
+        match self {
+            Fields::Object => check_attributes_len(encoder.out.len(), &Limits::default()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Characters of a key that a message has.
+const KEY_SHOWN: usize = 64;
+
 /// The encoded key of the root's largest field.
 const OBJECTS: &[u8] = b"\x67objects";
 

@@ -129,7 +129,7 @@ fn every_object_comes_back() {
     };
     let noise = Noise(1).bytes(4000);
     let base = plain(|writer| {
-        writer.set_attributes(attributes("base"));
+        writer.set_attributes(attributes("base")).unwrap();
         writer.add("coo", &sparse(1.0, 9)).unwrap();
         writer.add("coo.longer", &sparse(1.0, 9)).unwrap();
         writer.add("moved", &dense(DType::U8, &noise)).unwrap();
@@ -144,7 +144,7 @@ fn every_object_comes_back() {
         writer.add("note", &note).unwrap();
     });
     let new = plain(|writer| {
-        writer.set_attributes(attributes("new"));
+        writer.set_attributes(attributes("new")).unwrap();
         writer.add("coo", &sparse(2.0, 9)).unwrap();
         writer.add("coo.longer", &sparse(1.0, 10)).unwrap();
         writer.add("here", &dense(DType::U8, &noise)).unwrap();
@@ -389,9 +389,9 @@ fn forged(component: Option<&[u8]>, attributes: Attributes, removed: &[&str]) ->
     plain(|writer| {
         let mut file = Attributes::new();
         file.insert("zt.delta", Value::Map(header));
-        writer.set_attributes(file);
+        writer.set_attributes(file).unwrap();
         let mut object = writer.begin("x", &[4], Delta::FORMAT).unwrap();
-        object.set_attributes(attributes);
+        object.set_attributes(attributes).unwrap();
         if let Some(bytes) = component {
             let mut out = object.component("data", DType::U8, None).unwrap();
             out.write_all(bytes).unwrap();

@@ -154,7 +154,9 @@ fn what_arrays_cannot_represent_is_an_error_that_names_the_object() {
     assert_eq!(dense, [0, 0, 7, 8, 0, 0]);
 
     let attributes = ours(|writer| {
-        writer.set_attributes([("author".to_owned(), Value::from("me"))].into_iter().collect());
+        writer
+            .set_attributes([("author".to_owned(), Value::from("me"))].into_iter().collect())
+            .unwrap();
         floats(writer, "w")
     });
     for kind in [NPZ, NPY] {

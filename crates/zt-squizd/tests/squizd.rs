@@ -162,7 +162,7 @@ fn plain_and_quantized_tensors_come_back_with_their_bytes_and_attributes() {
         let loses_names = file.entries().iter().any(has_names);
         let stored = ours(|writer| {
             if let Some(attributes) = file.attributes().unwrap() {
-                writer.set_attributes(attributes);
+                writer.set_attributes(attributes).unwrap();
             }
             for tensor in file.entries().iter().map(|entry| entry.tensor().unwrap()) {
                 writer.copy(tensor.name(), &tensor).unwrap();
@@ -466,7 +466,7 @@ fn what_squizd_cannot_represent_is_an_error_that_names_the_object() {
 fn attributes_are_lost_with_a_warning_except_for_the_architecture() {
     let file = |attributes: Attributes| {
         ours(|writer| {
-            writer.set_attributes(attributes);
+            writer.set_attributes(attributes).unwrap();
             let dense = Dense::from_slice(&[1], &[1.0f32]).unwrap();
             writer.add("layers.3.0", &dense).unwrap();
         })

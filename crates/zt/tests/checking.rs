@@ -273,7 +273,7 @@ fn the_identity_is_of_the_tensors_and_not_of_the_file() {
     }
     let mut attributes = Attributes::new();
     attributes.insert("k", "v");
-    writer.set_attributes(attributes);
+    writer.set_attributes(attributes).unwrap();
     writer.finish().unwrap();
     assert_eq!(identity(&plain), identity(&File::from_bytes(bytes).unwrap()));
 }

@@ -271,7 +271,7 @@ fn attributes_of_files_count() {
         let mut attributes = Attributes::new();
         attributes.insert("same", f64::NAN);
         attributes.insert("note", value);
-        writer.set_attributes(attributes);
+        writer.set_attributes(attributes).unwrap();
         writer.finish().unwrap();
         File::from_bytes(bytes).unwrap()
     };

@@ -31,7 +31,9 @@ impl Fixture {
         let mut writer = Writer::create(fixture.path())?;
         writer.add("a", &dense(&[1, 2, 3]))?;
         writer.add("b", &dense(&[4]))?;
-        writer.set_attributes(Attributes::from_iter([("kind".to_owned(), Value::from("test"))]));
+        writer
+            .set_attributes(Attributes::from_iter([("kind".to_owned(), Value::from("test"))]))
+            .unwrap();
         writer.finish()?;
         Ok(fixture)
     }
@@ -51,7 +53,9 @@ fn adds_removes_and_renames() -> Result {
     edit.remove("a")?;
     edit.writer().add("a", &dense(&[7]))?;
     edit.rename("b", "z")?;
-    edit.attributes_mut().get_or_insert_default().insert("more", Value::from(true));
+    let mut attributes = edit.attributes().cloned().unwrap_or_default();
+    attributes.insert("more", Value::from(true));
+    edit.set_attributes(attributes)?;
     edit.commit()?;
 
     let file = File::open(&path)?;

@@ -200,8 +200,7 @@ fn the_first_place_that_is_named_stays() {
         (named.clone().with_span(span(3)), "w/data at 3..7"),
         (error().with_path(Path::new("a.zt")).with_path(Path::new("b.zt")), "a.zt"),
         (named.with_path(Path::new("a.zt")).with_offset(3), "a.zt: w/data at 3"),
-        // A component is nothing without its object.
-        (error().with_component("data"), ""),
+        (error().with_component("data"), "component data"),
     ] {
         check(&error, ErrorKind::Malformed, "header", place);
         assert_eq!(error.message(), "odd");

@@ -15,7 +15,7 @@ fn file() -> Vec<u8> {
     let mut attributes = Attributes::new();
     attributes.insert("bits", 4u64);
     attributes.insert("group_size", 4u64);
-    object.set_attributes(attributes);
+    object.set_attributes(attributes).unwrap();
     for (role, dtype, bytes) in [
         ("packed_weight", DType::U8, &[0x10, 0x32, 0x54, 0x76][..]),
         ("scales", DType::F32, &[0, 0, 128, 63, 0, 0, 0, 64]),

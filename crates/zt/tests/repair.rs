@@ -195,7 +195,7 @@ fn a_manifest_is_found_by_the_beginning_of_its_trailer() {
     let mut writer = Writer::new(&mut file).unwrap();
     let mut extra = zt::Attributes::new();
     extra.insert("x", "y".repeat(300));
-    writer.set_extra(extra);
+    writer.set_extra(extra).unwrap();
     writer.add("a", &dense(&[1; 40])).unwrap();
     writer.finish().unwrap();
     // Two bytes of the size are not zero.

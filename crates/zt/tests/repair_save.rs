@@ -171,7 +171,7 @@ fn saves_the_rest_of_an_object_that_has_room(room: usize, count: usize) {
     // With the heads of a map, of a text of one byte and of a string: as many as there may be.
     let filler = zt::Value::Bytes(vec![0; most - 8 - room]);
     let mut graph = writer.begin("graph", &[2, 2], "sparse_xyz").unwrap();
-    graph.set_attributes([("x", filler)].into());
+    graph.set_attributes([("x", filler)].into()).unwrap();
     for (role, byte) in [("p", 1), ("q", 2)] {
         let mut component = graph.component(role, zt::DType::U8, None).unwrap();
         component.write_all(&[byte; 64]).unwrap();

@@ -251,7 +251,7 @@ fn large_objects_are_shared_with_as_small_ones_are() {
         let mut writer = options.threads(2).to_writer(&mut bytes).unwrap();
         for (name, attributes) in [("small", 1), ("large", 5000)] {
             let mut object = writer.begin(name, &[1], "x.several/1").unwrap();
-            object.set_attributes([("k", vec![7u8; attributes])].into_iter().collect());
+            object.set_attributes([("k", vec![7u8; attributes])].into_iter().collect()).unwrap();
             for (at, role) in (0..).zip(roles) {
                 let mut data = object.component(role, DType::U8, None).unwrap();
                 data.write_all(&content(at)).unwrap();

@@ -104,7 +104,7 @@ fn every_part_of_the_copy_leaves_a_file_without_objects() {
     for attribute in ["", &text] {
         let mut old = Vec::new();
         let mut writer = Writer::new(&mut old).unwrap();
-        writer.set_attributes(zt::Attributes::from([("key", zt::Value::from(attribute))]));
+        writer.set_attributes(zt::Attributes::from([("key", zt::Value::from(attribute))])).unwrap();
         writer.finish().unwrap();
         let add = |edit: &mut zt::Editor| edit.writer().add("new", &dense(&[1, 2]));
         let (name, edit) = ("add", add as fn(&mut _) -> _);
@@ -172,7 +172,7 @@ fn a_copy_that_decodes_without_one_of_its_pages_is_not_believed() {
     let mut old = Vec::new();
     let mut writer = Writer::new(&mut old).unwrap();
     writer.add("a", &dense(&[1; 100])).unwrap();
-    writer.set_attributes(zt::Attributes::from([("key", zt::Value::from(text.as_str()))]));
+    writer.set_attributes(zt::Attributes::from([("key", zt::Value::from(text.as_str()))])).unwrap();
     writer.finish().unwrap();
     let (old, steps, ..) = whole_of(old, &OPERATIONS[2]);
     let (at, mut file) = copying(&old, &steps);

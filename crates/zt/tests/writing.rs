@@ -10,8 +10,8 @@ use common::{sample, span_of};
 use zt::foreign::{FileBuilder, Kind};
 use zt::{
     Attributes, Blob, Component, ComponentOptions, Compression, DType, Dense, DigestAlgorithm,
-    Elements, Encoding, ErrorKind, File, Limits, Memory, Object, ObjectOptions, OpenOptions, Span,
-    ToObject, Value, WriteOptions, Writer, codes,
+    Elements, Encoding, ErrorKind, File, Limits, Memory, NewObject, Object, ObjectOptions,
+    OpenOptions, Span, ToObject, Value, WriteOptions, Writer, codes,
 };
 
 fn noise(len: usize) -> Vec<u8> {
@@ -144,13 +144,13 @@ fn attributes_and_unknown_fields_survive_a_copy() {
     let mut attributes = Attributes::new();
     attributes.insert("licence", "Apache-2.0");
     attributes.insert("epochs", 3u64);
-    writer.set_attributes(attributes.clone());
+    writer.set_attributes(attributes.clone()).unwrap();
     let mut unknown = Attributes::new();
     unknown.insert("x-note", Value::Null);
-    writer.set_extra(unknown.clone());
+    writer.set_extra(unknown.clone()).unwrap();
     let mut object = writer.begin("w", &[2], "dense").unwrap();
-    object.set_attributes(attributes.clone());
-    object.set_extra(unknown.clone());
+    object.set_attributes(attributes.clone()).unwrap();
+    object.set_extra(unknown.clone()).unwrap();
     let mut data = object.component("data", DType::U8, None).unwrap();
     data.write_all(&[1, 2]).unwrap();
     data.finish().unwrap();
@@ -161,8 +161,8 @@ fn attributes_and_unknown_fields_survive_a_copy() {
     let mut copied = Vec::new();
     let mut writer = Writer::new(&mut copied).unwrap();
     assert_eq!(file.extra().unwrap(), unknown);
-    writer.set_attributes(file.attributes().unwrap().unwrap());
-    writer.set_extra(file.extra().unwrap());
+    writer.set_attributes(file.attributes().unwrap().unwrap()).unwrap();
+    writer.set_extra(file.extra().unwrap()).unwrap();
     writer.copy("w", &file.tensor("w").unwrap()).unwrap();
     writer.finish().unwrap();
     assert_eq!(copied, bytes);
@@ -188,29 +188,138 @@ fn refuses_what_its_own_reader_would_refuse() {
     );
 }
 
+/// An object for each rule that [`Writer::add`] checks, with the code of its error.
+fn refused_objects() -> Vec<(NewObject<'static>, &'static str)> {
+    let object = |shape: &'static [u64],
+                  format,
+                  attributes,
+                  components: &[(&'static str, DType, &'static [u8])]| {
+        let components = components.iter();
+        let components =
+            components.map(|(role, dtype, bytes)| (*role, Elements::new(*dtype, *bytes)));
+        NewObject::new(shape, format, attributes, components.collect::<Vec<_>>())
+    };
+    let one = ("data", DType::U8, &[0][..]);
+    let dense = |attributes: Attributes| object(&[1], "dense", Some(attributes), &[one]);
+    let nested = |levels| (0..levels).fold(Value::from(1u64), |value, _| Value::array(vec![value]));
+    let csr = |indices| {
+        let parts = [
+            ("values", DType::U8, &[1][..]),
+            ("indptr", DType::U64, &[0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        object(&[1, 2], "sparse_csr", None, &[parts[0], ("indices", DType::U64, indices), parts[1]])
+    };
+    let mut fp8 = object(&[1], "dense", None, &[("data", DType::U16, &[0, 0])]);
+    fp8.components[0].1.logical_type = Some("f8_e5m2".into());
+    let mut many = object(&[1], "dense", None, &[one]);
+    let role = |at: usize| (format!("more{at}").into(), many.components[0].1.clone());
+    let more: Vec<_> = (0..Limits::default().components).map(role).collect();
+    many.components.extend(more);
+    vec![
+        (object(&[1], "dense", None, &[one, one]), "duplicate-name"),
+        (object(&[1], "example.unknown/1", None, &[one, one]), "duplicate-name"),
+        (object(&[1], "dense", None, &[]), "missing-component"),
+        (object(&[2], "dense", None, &[one]), "shape-size-mismatch"),
+        (object(&[1 << 40, 1 << 40], "dense", None, &[one]), "shape-size-mismatch"),
+        (
+            object(&[1], "example.unknown/1", None, &[("half", DType::U16, &[0])]),
+            "shape-size-mismatch",
+        ),
+        (object(&[1], "dense", None, &[("data", DType::Bool, &[2])]), "bool-value"),
+        (object(&[1; 65], "dense", None, &[one]), "misuse"),
+        (object(&[1], "quantized_group", None, &[one]), "missing-component"),
+        (csr(&[2, 0, 0, 0, 0, 0, 0, 0]), "index-value"),
+        (csr(&[0]), "shape-size-mismatch"),
+        (fp8, "logical-type"),
+        (many, "schema"),
+        (dense(Attributes::from([("k", nested(100))])), "misuse"),
+        // Not too deep alone, but in the manifest.
+        (dense(Attributes::from([("k", nested(62))])), "misuse"),
+        (dense(Attributes::from([("k", Value::Simple(20))])), "misuse"),
+        (dense(attributes_of(Limits::default().attributes_len + 1)), "schema"),
+    ]
+}
+
 #[test]
-fn an_object_that_is_refused_before_a_byte_is_written_leaves_the_writer_usable() {
+fn a_refused_object_leaves_the_writer_as_it_was_whichever_rule_it_breaks() {
+    let one = Dense::from_slice(&[1], &[1u8]).unwrap();
+    let source = File::from_bytes(sample(WriteOptions::new())).unwrap();
+    let options = ObjectOptions::from(ComponentOptions::default());
+    let refused = refused_objects();
+    let all = [
+        WriteOptions::new(),
+        WriteOptions::new().zstd(1),
+        WriteOptions::new().planes(),
+        WriteOptions::new().deduplicate(true),
+    ];
+    for write in all {
+        let mut bytes = Vec::new();
+        let mut writer = write.to_writer(&mut bytes).unwrap();
+        writer.add("one", &one).unwrap();
+        for (object, code) in &refused {
+            let errors = [
+                writer.add("bad", object),
+                writer.add_with("bad", object, &options),
+                writer.add_all([("bad", object)]),
+            ];
+            for error in errors {
+                let error = error.unwrap_err();
+                assert_eq!((error.code(), error.object()), (*code, Some("bad")), "{error}");
+            }
+        }
+        let misuses = [
+            writer.add("one", &one),
+            writer.add("", &one),
+            writer.add(&"n".repeat(70_000), &one),
+            writer.add_with("one", &one, &options),
+            writer.add_all([("one", &one)]),
+            writer.copy("one", &source.tensor("ramp").unwrap()),
+            writer.begin("one", &[1], "dense").map(drop),
+        ];
+        for refused in misuses {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Misuse);
+        }
+        writer.add("two", &one).unwrap();
+        writer.finish().unwrap();
+        let names = ["one", "two"];
+        assert_eq!(File::from_bytes(bytes).unwrap().names().collect::<Vec<_>>(), names);
+    }
+}
+
+#[test]
+fn attributes_that_cannot_be_written_are_refused_when_they_are_given() {
+    let nested = (0..100).fold(Value::from(1u64), |value, _| Value::array(vec![value]));
+    let deep = || Attributes::from([("history", nested.clone())]);
+    let refused = |given: zt::Result<()>, key: &str| {
+        let error = given.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Misuse);
+        assert!(error.message().contains(key), "{error}");
+    };
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes).unwrap();
-    let one = Dense::from_slice(&[1], &[1u8]).unwrap();
-    writer.add("one", &one).unwrap();
-    let options = ObjectOptions::from(ComponentOptions::default());
-    let source = File::from_bytes(sample(WriteOptions::new())).unwrap();
-    let refusals = [
-        writer.add("one", &one),
-        writer.add("", &one),
-        writer.add_with("one", &one, &options),
-        writer.add_all([("one", &one)]),
-        writer.copy("one", &source.tensor("ramp").unwrap()),
-        writer.begin("one", &[1], "dense").map(drop),
-    ];
-    for refused in refusals {
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::Misuse);
-    }
-    writer.add("two", &one).unwrap();
+    writer.set_attributes([("step", 7u64)].into()).unwrap();
+    refused(writer.set_attributes(deep()), "\"history\" cannot be written: values are nested");
+    refused(writer.set_extra(deep()), "history");
+    refused(writer.set_extra([("objects", 7u64)].into()), "objects");
+    let mut object = writer.begin("w", &[1], "dense").unwrap();
+    refused(object.set_attributes(deep()), "history");
+    refused(object.set_extra([("shape", 7u64)].into()), "shape");
+    let mut data = object.component("data", DType::U8, None).unwrap();
+    refused(data.set_extra([("dtype", 7u64)].into()), "dtype");
+    data.write_all(&[1]).unwrap();
+    data.finish().unwrap();
+    object.finish().unwrap();
     writer.finish().unwrap();
-    let names = ["one", "two"];
-    assert_eq!(File::from_bytes(bytes).unwrap().names().collect::<Vec<_>>(), names);
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.zt");
+    std::fs::write(&path, bytes).unwrap();
+    let mut edit = File::edit(&path).unwrap();
+    refused(edit.set_attributes(deep()), "history");
+    refused(edit.writer().set_extra(deep()), "history");
+    edit.commit().unwrap();
+    let step = Attributes::from([("step", 7u64)]);
+    assert_eq!(File::open(&path).unwrap().attributes().unwrap(), Some(step));
 }
 
 /// Attributes of so many bytes, a map of one pair.
@@ -250,9 +359,9 @@ fn attributes_beyond_what_readers_decode_are_not_written() {
         // No object would refer to the bytes that are already in the file.
         let mut writer = options.to_writer(io::sink()).unwrap();
         let mut object = writer.begin("more", &[1 << 20], "dense").unwrap();
-        object.set_attributes(attributes_of(limit));
+        object.set_attributes(attributes_of(limit)).unwrap();
         let mut data = object.component("data", DType::U8, None).unwrap();
-        data.set_extra([("x", 1u64)].into_iter().collect());
+        data.set_extra([("x", 1u64)].into_iter().collect()).unwrap();
         data.write_all(&content).unwrap();
         data.finish().unwrap();
         refused(object.finish().unwrap_err(), "more");

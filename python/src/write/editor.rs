@@ -6,9 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use zt::{ErrorKind, Progress};
-use zt_convert::{InputOptions, Kinds, ZT};
+use zt_convert::{InputOptions, ZT};
 
 use crate::share::error::{OrRaise, Result, is_raised, misuse, no_pickling};
+use crate::share::kinds::kinds;
 use crate::share::work::{self, Line, Watch};
 use crate::share::{remote, value};
 use crate::write::incoming::Incoming;
@@ -52,7 +53,7 @@ fn uneditable(path: &Path) -> Option<zt::Error> {
     let what = if remote::url_of(path).is_some() {
         "a remote file".to_owned()
     } else {
-        let input = Kinds::builtin().open(path, InputOptions::new()).ok()?;
+        let input = kinds().open(path, InputOptions::new()).ok()?;
         match input.file().kind() {
             ZT if input.paths().len() == 1 => return None,
             ZT => "a sharded set".to_owned(),
@@ -133,9 +134,8 @@ impl Editor {
     fn commit(&self, py: Python<'_>) -> Result<()> {
         let attributes = value::from_mapping(self.attributes.bind(py))?;
         self.with(py, |editor, _| {
-            let place = editor.attributes_mut();
-            if place.is_some() || !attributes.is_empty() {
-                *place = Some(attributes);
+            if editor.attributes().is_some() || !attributes.is_empty() {
+                editor.set_attributes(attributes)?;
             }
             Ok(())
         })?;

@@ -16,6 +16,7 @@ use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 use crate::read::file::File;
 use crate::read::open::Open;
 use crate::share::error::{OrRaise, Result};
+use crate::share::kinds::kinds;
 use crate::share::work::{Line, PyProgress, Watch};
 use crate::share::{remote, value};
 use crate::write::array::LentArray;
@@ -53,7 +54,7 @@ pub(crate) fn save<'py>(
     progress: PyProgress<'py>,
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Option<Bound<'py, PyBytes>>> {
-    let kinds = Kinds::builtin();
+    let kinds = kinds();
     let kind = kind_of(py, &kinds, kind, filename.as_ref())?;
     let digest = options::digest(py, "digest", digest)?;
     let saving = Saving {
@@ -128,7 +129,7 @@ impl Saving {
         }
         let mut writer = self.write.clone().to_buffered_writer(sink)?;
         if let Some(attributes) = &self.attributes {
-            writer.set_attributes(attributes.clone());
+            writer.set_attributes(attributes.clone())?;
         }
         // Equal places are one array under two names.
         let mut known: HashMap<(usize, usize, &str), &str> = HashMap::new();

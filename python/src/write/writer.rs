@@ -230,7 +230,7 @@ pub(crate) fn add(
                 object = object.options(options);
             }
             if let Some(attributes) = attributes {
-                object.set_attributes(attributes);
+                object.set_attributes(attributes)?;
             }
             let logical_type = array.row().logical_type().map(Into::into);
             let mut data = object.component("data", array.row().dtype, logical_type)?;
@@ -310,7 +310,7 @@ impl Writer {
         };
         let mut writer = writer.or_raise()?;
         if let Some(attributes) = attributes {
-            writer.set_attributes(attributes);
+            writer.set_attributes(attributes).or_raise()?;
         }
         Ok(Writer {
             state: Mutex::new(State::Ready(Box::new(writer))),

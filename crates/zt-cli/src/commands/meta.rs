@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
-use zt_convert::Kinds;
 use zt_convert::foreign::{AttributeChange, Fault};
 
 use crate::args::edit::EditArgs;
@@ -15,6 +14,7 @@ use crate::args::input::InputArgs;
 use crate::args::rewrite::Rewrite;
 use crate::args::{hints, value};
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::output::Output;
 use crate::output::json::{escaped, object, path_text};
 use crate::output::progress::Progress;
@@ -220,8 +220,7 @@ fn change(
     // From here on, Ctrl-C does not end the process in the middle of this short edit.
     let _progress = Progress::new(Some(0));
     let mut edit = target.begin(WriteOptions::new())?;
-    let attributes = edit.editor.attributes_mut();
-    let map = attributes.get_or_insert_default();
+    let mut map = edit.editor.attributes().cloned().unwrap_or_default();
     let old = match &new {
         Some(value) => map.insert(key, value.clone()),
         None => {
@@ -229,9 +228,8 @@ fn change(
             Some(old.ok_or_else(|| missing(key).with_path(&target.file))?)
         }
     };
-    if map.is_empty() {
-        *attributes = None;
-    }
+    let set = edit.editor.set_attributes((!map.is_empty()).then_some(map));
+    set.map_err(|error| error.with_path(&target.file))?;
     let file_size = edit.commit()?;
     answer(target, key, old.as_ref(), new.as_ref(), file_size, output)
 }
@@ -248,7 +246,7 @@ fn change_anew(
     let old = attributes.get(&key).cloned();
     if change.values.is_empty() {
         attributes.remove(&key);
-    } else if let Some(kind) = Kinds::builtin().get(rewrite.file().kind().as_str()) {
+    } else if let Some(kind) = kinds::table().get(rewrite.file().kind().as_str()) {
         let set = kind.set_attribute(&mut attributes, &change);
         set.map_err(|error| error.with_path(&target.file))?;
     }

@@ -119,7 +119,7 @@ pub fn attributes() -> Attributes {
 pub fn sample(dir: &Path) -> PathBuf {
     let path = dir.join("model.zt");
     let mut writer = Writer::create(&path).unwrap();
-    writer.set_attributes(attributes());
+    writer.set_attributes(attributes()).unwrap();
     let values = [1.5f32, -2.0, 0.0, f32::NAN, f32::INFINITY, 0.1];
     writer.add("w", &Dense::from_slice(&[2, 3], &values).unwrap()).unwrap();
     let halves = [1.0, 3.0].map(bf16::from_f32);

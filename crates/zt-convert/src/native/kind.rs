@@ -61,9 +61,9 @@ impl FileWriter for Zt {
             None => write.to_buffered_writer(sink)?,
         };
         if let Some(attributes) = merged.attributes {
-            writer.set_attributes(attributes);
+            writer.set_attributes(attributes)?;
         }
-        writer.set_extra(merged.extra);
+        writer.set_extra(merged.extra)?;
         write_objects(&merged.objects, &[], &mut writer, job)?;
         writer.finish()
     }

@@ -98,7 +98,7 @@ impl<'i> Storing<'_, 'i> {
             for (role, component) in components {
                 let (dtype, logical_type) = component_type(object, role, component)?;
                 let mut data = out.component(role.clone(), dtype, logical_type)?;
-                data.set_extra(component.extra.clone());
+                data.set_extra(component.extra.clone())?;
                 if object.cast_of_role(role).is_some() {
                     data.store_as(component);
                 }
@@ -233,9 +233,9 @@ fn begin<'w, 'b>(
 ) -> Result<ObjectWriter<'w, 'b>> {
     let mut out = writer.begin(object.name(), object.tensor.shape(), format)?;
     if let Some(attributes) = object.attributes() {
-        out.set_attributes(attributes);
+        out.set_attributes(attributes)?;
     }
-    out.set_extra(object.object().extra.clone());
+    out.set_extra(object.object().extra.clone())?;
     Ok(out)
 }
 

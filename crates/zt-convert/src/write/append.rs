@@ -65,12 +65,11 @@ impl Kinds {
         let mut merged = merge(self, inputs, &mut job)?;
         settle_names(&mut merged, edit, &mut job)?;
         if let Some(added) = merged.attributes {
-            let attributes = edit.attributes_mut();
-            let first = attributes.clone().unwrap_or_default();
-            *attributes = Some(united([first, added], &mut job)?);
+            let first = edit.attributes().cloned().unwrap_or_default();
+            edit.set_attributes(united([first, added], &mut job)?)?;
         }
-        let extra = edit.extra_mut();
-        *extra = united([extra.clone(), merged.extra], &mut job)?;
+        let extra = united([edit.extra().clone(), merged.extra], &mut job)?;
+        edit.writer().set_extra(extra)?;
         let before = edit.before().clone();
         let existing = before.entries().into_iter().filter_map(|entry| {
             let tensor = entry.tensor().ok().filter(|it| it.fault().is_none());

@@ -23,7 +23,7 @@ pub(crate) fn with_attribute(name: &str, key: &str, value: impl Into<Value>) -> 
     file(|writer| {
         let mut attributes = Attributes::new();
         attributes.insert(key, value);
-        writer.set_attributes(attributes);
+        writer.set_attributes(attributes).unwrap();
         writer.add(name, &Dense::from_slice(&[1], &[0u8])?)
     })
 }

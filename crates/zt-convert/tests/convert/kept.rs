@@ -45,14 +45,14 @@ fn all_metadata_of_a_file_survive() {
         map
     };
     let input = file(|writer| {
-        writer.set_attributes(map("of the file"));
-        writer.set_extra(map("x_root"));
+        writer.set_attributes(map("of the file")).unwrap();
+        writer.set_extra(map("x_root")).unwrap();
         let mut object = writer.begin("w", &[2], "acme.unknown/1")?;
-        object.set_attributes(map("of the object"));
-        object.set_extra(map("x_object"));
+        object.set_attributes(map("of the object")).unwrap();
+        object.set_extra(map("x_object")).unwrap();
         for role in ["second", "first"] {
             let mut component = object.component(role, DType::U8, Some("acme.type".into()))?;
-            component.set_extra(map("x_component"));
+            component.set_extra(map("x_component")).unwrap();
             component.write_all(&[1, 2, 3]).unwrap();
             component.finish()?;
         }
@@ -144,7 +144,7 @@ fn objects_with_a_dense_value_are_decoded_on_request() {
 fn attributes_of_coordinates_are_dropped_with_them() {
     let coo = file(|writer| {
         let mut object = writer.begin("a", &[2, 2], "sparse_coo")?;
-        object.set_attributes([("is_coalesced", true)].into_iter().collect());
+        object.set_attributes([("is_coalesced", true)].into_iter().collect()).unwrap();
         for (role, values) in [("values", &[7u64][..]), ("coords", &[1, 0])] {
             let mut component = object.component(role, DType::U64, None)?;
             let bytes: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();

@@ -236,7 +236,7 @@ fn extra_parts_of_an_object_are_a_loss_in_its_dense_value() {
             ] {
                 let mut component = object.component(role, dtype, None)?;
                 if role == field {
-                    component.set_extra([("x_more", 1u64)].into());
+                    component.set_extra([("x_more", 1u64)].into()).unwrap();
                 }
                 component.write_all(bytes).unwrap();
                 component.finish()?;

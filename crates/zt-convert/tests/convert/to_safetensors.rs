@@ -108,7 +108,7 @@ fn attributes_other_than_texts_of_the_file_are_lost_with_a_warning() {
     warned(with_attribute("a", "k", 1u64), None, false, 1);
     let input = file(|writer| {
         let mut object = writer.begin("w", &[0], "dense")?;
-        object.set_attributes([("k", "v")].into());
+        object.set_attributes([("k", "v")].into()).unwrap();
         object.component("data", DType::F32, None)?.finish()?;
         object.finish()
     });
@@ -118,7 +118,7 @@ fn attributes_other_than_texts_of_the_file_are_lost_with_a_warning() {
 #[test]
 fn unknown_fields_are_lost_with_a_warning_and_other_components_are_losses() {
     let input = file(|writer| {
-        writer.set_extra([("x_root", "1")].into());
+        writer.set_extra([("x_root", "1")].into()).unwrap();
         Ok(())
     });
     warned(input, None, false, 0);

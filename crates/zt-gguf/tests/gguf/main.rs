@@ -90,7 +90,7 @@ fn content(file: &File) -> [u8; 32] {
 fn there_and_back(file: &File, lossy: bool) -> Vec<u8> {
     let ours = ours(|writer| {
         if let Some(attributes) = file.attributes()? {
-            writer.set_attributes(attributes);
+            writer.set_attributes(attributes).unwrap();
         }
         file.entries().into_iter().try_for_each(|entry| writer.copy(entry.name(), &entry.tensor()?))
     });

@@ -33,7 +33,7 @@ fn a_file_that_llama_cpp_cannot_load_is_a_warning() {
     let input = |attributes: &[(&str, &str)]| {
         ours(|w| {
             if !attributes.is_empty() {
-                w.set_attributes(attributes.iter().copied().collect());
+                w.set_attributes(attributes.iter().copied().collect()).unwrap();
             }
             w.add("t", &Dense::from_slice(&[1], &[1f32])?)
         })
@@ -73,7 +73,7 @@ fn what_loses_no_value_is_a_warning() {
     assert_eq!(values, [1, 0]);
     for value in [Value::Null, Value::Map(Attributes::new()), vec![1u8].into()] {
         let with = ours(|w| {
-            w.set_attributes([("k", value)].into());
+            w.set_attributes([("k", value)].into()).unwrap();
             Ok(())
         });
         warned(&with, &options, None, 0);
@@ -81,7 +81,7 @@ fn what_loses_no_value_is_a_warning() {
     // No power of two, and an alignment with 2 GiB of padding for every tensor.
     for alignment in [3u64, 1 << 31] {
         let input = ours(|w| {
-            w.set_attributes([("general.alignment", alignment)].into());
+            w.set_attributes([("general.alignment", alignment)].into()).unwrap();
             w.add("t", &Dense::from_slice(&[1], &[1f32])?)
         });
         warned(&input, &options, None, 1);
@@ -106,7 +106,7 @@ fn attributes_of_other_kinds_get_types_and_the_alignment_is_used() {
             ("scale", 0.1.into()),
             ("list", vec![Value::from(1u64), (-1i64).into()].into()),
         ];
-        w.set_attributes(pairs.into());
+        w.set_attributes(pairs.into()).unwrap();
         w.add("a", &Dense::from_slice(&[1], &[1f32])?)?;
         w.add("b", &Dense::from_slice(&[1], &[2f32])?)
     });
@@ -128,7 +128,7 @@ fn a_changed_value_gets_a_type_that_holds_it() {
     attributes.insert("b", 300u64);
     attributes.insert("new", "text");
     let changed = ours(|w| {
-        w.set_attributes(attributes);
+        w.set_attributes(attributes).unwrap();
         Ok(())
     });
     let (bytes, summary) = to(&ConvertOptions::new(GGUF), &changed).unwrap();
@@ -189,7 +189,7 @@ fn many_big_endian_blocks_become_little_endian_ones() {
     let mut blocks: Vec<u8> = (0..ROWS * 34).map(|at| (at * 7 / 8) as u8).collect();
     let input = ours(|w| {
         let mut object = w.begin("q", &[ROWS, 32], "gguf.q8_0/1")?;
-        object.set_attributes([("byte_order", "big")].into());
+        object.set_attributes([("byte_order", "big")].into()).unwrap();
         let mut data = object.component("data", DType::U8, None)?;
         data.write_all(&blocks).unwrap();
         data.finish()?;

@@ -70,6 +70,6 @@ pub fn patch_in_place(
         }
     }
     edit.writer().check_copied()?;
-    *edit.attributes_mut() = result.file().attributes()?;
+    edit.set_attributes(result.file().attributes()?)?;
     Ok(written)
 }

@@ -211,7 +211,7 @@ fn write(
     if attributes != old.file.attributes()? {
         header.attributes = Some(attributes.unwrap_or_default());
     }
-    writer.set_attributes(header.into_attributes());
+    writer.set_attributes(header.into_attributes())?;
     writer.finish()?;
     Ok(changes)
 }
@@ -300,7 +300,7 @@ fn add(
     progress: Option<Progress<'_>>,
 ) -> Result<()> {
     let mut object = writer.begin(new.name(), new.shape(), Delta::FORMAT)?;
-    object.set_attributes(delta.to_attributes());
+    object.set_attributes(delta.to_attributes())?;
     for (role, _) in &delta.sha256 {
         let stretches = Stretches::new(base, new, role)?;
         let batch = (BATCH / stretches.codec.stretch_len()).max(1) as u64;

@@ -167,7 +167,7 @@ impl Editor {
         let sink = Sink::Tail(Box::new(tail));
         let mut writer = Writer::resume(sink, byte_len, objects, options)?;
         *writer.attributes_mut() = before.attributes()?;
-        writer.set_extra(before.extra()?);
+        writer.set_extra(before.extra()?)?;
         Ok(Editor { writer, before, faulty, changed: HashSet::new(), path, locked: None })
     }
 
@@ -258,14 +258,28 @@ impl Editor {
         Ok(())
     }
 
-    /// The file's attributes, for changes; `None` if the file has none.
-    pub const fn attributes_mut(&mut self) -> &mut Option<Attributes> {
-        self.writer.attributes_mut()
+    /// The file's attributes as the edit leaves them; `None` if the file has none.
+    pub const fn attributes(&self) -> Option<&Attributes> {
+        self.writer.attributes()
     }
 
-    /// Fields of the manifest's root that the specification does not define, for changes.
-    pub const fn extra_mut(&mut self) -> &mut Attributes {
-        self.writer.extra_mut()
+    /// Replaces the file's attributes; `None` removes them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::set_attributes`].
+    pub fn set_attributes(&mut self, attributes: impl Into<Option<Attributes>>) -> Result<()> {
+        match attributes.into() {
+            Some(attributes) => self.writer.set_attributes(attributes)?,
+            None => *self.writer.attributes_mut() = None,
+        }
+        Ok(())
+    }
+
+    /// Fields of the manifest's root that the specification does not define. [`Writer::set_extra`] of
+    /// [`Editor::writer`] changes them.
+    pub const fn extra(&self) -> &Attributes {
+        self.writer.extra()
     }
 
     /// Makes the edited file durable, and visible to all readers.

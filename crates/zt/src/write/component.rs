@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use zt_container::Blob;
 use zt_formats::{ComponentSignature, Signature, SizeMismatch, check_bools_from};
-use zt_manifest::{Attributes, ByteOrder, Component, DType, Text};
+use zt_manifest::{Attributes, ByteOrder, Component, DType, Fields, Text};
 
 use crate::cores::debug;
 use crate::error::{Error, Result};
@@ -14,6 +14,23 @@ use crate::write::object::ObjectWriter;
 
 /// Takes the decoded little-endian bytes of one component, in pieces of any size. See
 /// [`ObjectWriter::component`]; for memory and errors of the sink, [`Writer`](crate::Writer).
+///
+/// ```
+/// use std::io::Write;
+/// use zt::{DType, File, Writer};
+///
+/// let mut bytes = Vec::new();
+/// let mut writer = Writer::new(&mut bytes)?;
+/// let mut object = writer.begin("tokens", &[4], "dense")?;
+/// let mut data = object.component("data", DType::U16, None)?;
+/// data.write_all(&[1, 0, 2, 0])?;
+/// data.write_all(&[3, 0, 4, 0])?;
+/// data.finish()?;
+/// object.finish()?;
+/// writer.finish()?;
+/// assert_eq!(*File::from_bytes(bytes)?.tensor("tokens")?.values::<u16>()?, [1, 2, 3, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct ComponentWriter<'o, 'a, 'w> {
     pub(crate) object: &'o mut ObjectWriter<'a, 'w>,
     pub(crate) state: SuspendedComponent,
@@ -47,8 +64,14 @@ impl ComponentWriter<'_, '_, '_> {
     }
 
     /// Sets fields of the component that the specification does not define.
-    pub fn set_extra(&mut self, extra: Attributes) {
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Writer::set_extra`].
+    pub fn set_extra(&mut self, extra: Attributes) -> Result<()> {
+        self.object.check_fields(Fields::ExtraOfComponent, &extra)?;
         self.state.extra = extra;
+        Ok(())
     }
 
     /// Takes the component apart from its object: see [`ObjectWriter::suspend`], which comes next.

@@ -4,7 +4,9 @@ use std::io::Write;
 
 use zt_container::memory::in_memory;
 use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, Span};
-use zt_manifest::{ByteOrder, Component, DType, check_attributes_len, check_component_count};
+use zt_manifest::{
+    ByteOrder, Component, DType, Fields, check_attributes_len, check_component_count,
+};
 
 use crate::cores::progress::{Progress, report};
 use crate::cores::read_ahead::{WORTH_A_THREAD, for_each_piece};
@@ -79,6 +81,8 @@ impl Writer<'_> {
         let limits = Limits::default();
         check_component_count(source.components.len(), &limits)
             .and_then(|()| check_attributes_len(source.attributes_len(), &limits))
+            .and_then(|()| Fields::Object.check(source.attributes()))
+            .and_then(|()| Fields::ExtraOfObject.check(&source.extra))
             .map_err(|error| Error::from(error).with_object(name))?;
         let mut object = self.begin(name, &source.shape, source.format.clone())?;
         if let Some(options) = options {
@@ -87,7 +91,7 @@ impl Writer<'_> {
         object.state.is_unchecked = tensor.fault().is_some();
         let attributes = &mut object.state.object.attributes;
         attributes.clone_from(&source.attributes);
-        object.set_extra(source.extra.clone());
+        object.state.object.extra.clone_from(&source.extra);
         let mut parts: Vec<_> = tensor.located().collect();
         parts.sort_by_key(|part| part.component.blob.span.offset());
         for part in parts {
@@ -95,7 +99,7 @@ impl Writer<'_> {
             let dtype = tensor.dtype_to_write_of(part)?;
             let logical_type = component.logical_type.clone();
             let mut out = object.component(part.role.clone(), dtype, logical_type)?;
-            out.set_extra(component.extra.clone());
+            out.set_extra(component.extra.clone())?;
             out.copy_part(tensor, part, progress)?;
         }
         object.finish()

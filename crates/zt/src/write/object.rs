@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use zt_container::Limits;
 use zt_formats::{PlaneCodec, Signature};
-use zt_manifest::{Attributes, DType, Object, Text, check_component_count};
+use zt_manifest::{Attributes, DType, Fields, Object, Text, check_component_count};
 
 use crate::cores::debug;
 use crate::error::{Error, Fault, Result};
@@ -91,8 +91,19 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Sets the object's attributes.
-    pub fn set_attributes(&mut self, attributes: Attributes) {
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::set_attributes`]; [`crate::ErrorKind::Limit`] for attributes that are longer than
+    /// readers accept by default. The object keeps the attributes that it had, and can be finished.
+    pub fn set_attributes(&mut self, attributes: Attributes) -> Result<()> {
+        self.check_fields(Fields::Object, &attributes)?;
         self.state.object.attributes = Some(attributes);
+        Ok(())
+    }
+
+    pub(crate) fn check_fields(&self, of: Fields, map: &Attributes) -> Result<()> {
+        of.check(map).map_err(|error| Error::from(error).with_object(&self.state.name))
     }
 
     pub(crate) fn add_attributes(&mut self, attributes: Attributes) {
@@ -103,8 +114,14 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     }
 
     /// Sets fields of the object that the specification does not define.
-    pub fn set_extra(&mut self, extra: Attributes) {
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::set_extra`].
+    pub fn set_extra(&mut self, extra: Attributes) -> Result<()> {
+        self.check_fields(Fields::ExtraOfObject, &extra)?;
         self.state.object.extra = extra;
+        Ok(())
     }
 
     /// The length of each plane that `codec` makes of the object's values, if it is known.

@@ -261,6 +261,12 @@ impl WriteOptions {
         self
     }
 
+    /// As [`WriteOptions::registry`], unless these options have a registry.
+    pub fn or_registry(mut self, registry: &Registry) -> Self {
+        self.registry.get_or_insert_with(|| registry.clone());
+        self
+    }
+
     /// The formats that objects are checked against, instead of [`registry`](crate::registry).
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = Some(registry);

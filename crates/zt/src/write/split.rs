@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use zt_container::Limits;
 use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{Attributes, DType, Object};
@@ -17,6 +18,13 @@ use crate::write::writer::Writer;
 /// Smaller objects stay dense: compression saves less than each plane's entry in the manifest
 /// takes.
 const WORTH_IT: u64 = 16 << 10;
+
+/// Whether the attributes of planes fit beside these.
+fn has_room(attributes: &Attributes) -> bool {
+    const OF_PLANES: usize = 64;
+    let limit = Limits::default().attributes_len;
+    attributes.to_cbor().is_ok_and(|cbor| cbor.len().strict_add(OF_PLANES) <= limit)
+}
 
 /// Elements that are split at a time. They stay in the core's cache until they are copied.
 const STRETCH: usize = 64 << 10;
@@ -42,7 +50,8 @@ impl Writer<'_> {
         let value_len = self.registry.value_len(dtype, logical_type).ok()??;
         let byte_len = dense_byte_len(shape, value_len)?;
         let is_free = |name: &&str| attributes.is_none_or(|map| map.get(name).is_none());
-        let is_whole = PlaneCodec::ATTRIBUTES.iter().all(is_free);
+        let is_whole =
+            PlaneCodec::ATTRIBUTES.iter().all(is_free) && attributes.is_none_or(has_room);
         (byte_len >= WORTH_IT && is_whole).then_some(codec)
     }
 
@@ -88,7 +97,7 @@ impl Writer<'_> {
         let object = Object::new(new.shape.to_vec(), Planes::FORMAT);
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = &new.attributes {
-            object.set_attributes(attributes.clone());
+            object.set_attributes(attributes.clone())?;
         }
         match earlier {
             Some(planes) => object.place_planes(codec, planes)?,
@@ -117,7 +126,7 @@ impl Writer<'_> {
         let object = Object::new(new.shape.into_owned(), Planes::FORMAT);
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = new.attributes {
-            object.set_attributes(attributes);
+            object.set_attributes(attributes)?;
         }
         for (_, data) in new.components {
             object.lend_planes(codec, data.bytes, lending)?;

@@ -6,9 +6,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use zt_container::{Blob, ContainerWriter, Limits};
+use zt_container::{Blob, ContainerWriter, Limits, repeated};
 use zt_formats::{NewObject, ObjectFormat, Parts, Registry, ToObject, check_bools};
-use zt_manifest::{Attributes, DType, Object, Text, check_attributes_len, check_component_count};
+use zt_manifest::{Attributes, DType, Fields, Object, Text, check_component_count};
 
 use crate::cores::debug;
 use crate::disk::publish::AtomicFile;
@@ -216,14 +216,28 @@ impl<'w> Writer<'w> {
     }
 
     /// Sets the file's attributes.
-    pub fn set_attributes(&mut self, attributes: Attributes) {
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Misuse`], with the key, for a value that a manifest cannot represent, such as
+    /// one that is nested deeper than readers accept. The writer keeps the attributes that it had.
+    pub fn set_attributes(&mut self, attributes: Attributes) -> Result<()> {
+        Fields::File.check(&attributes)?;
         self.attributes = Some(attributes);
+        Ok(())
     }
 
     /// Sets fields of the manifest's root that the specification does not define. A copy keeps the
     /// fields of the old file this way.
-    pub fn set_extra(&mut self, extra: Attributes) {
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::set_attributes`]; [`crate::ErrorKind::Misuse`] for a field that the specification
+    /// defines.
+    pub fn set_extra(&mut self, extra: Attributes) -> Result<()> {
+        Fields::ExtraOfFile.check(&extra)?;
         self.extra = extra;
+        Ok(())
     }
 
     /// Adds an object that is in memory.
@@ -231,8 +245,10 @@ impl<'w> Writer<'w> {
     /// # Errors
     ///
     /// Code `duplicate-name`; [`crate::ErrorKind::Misuse`] for an empty name, unless
-    /// [`WriteOptions::empty_names`] allows it; the fault that a reader would find in the object;
-    /// [`crate::ErrorKind::Io`] if the sink fails. All later calls fail then, too.
+    /// [`WriteOptions::empty_names`] allows it; the fault that a reader would find in the object. An
+    /// object that is refused for such a fault leaves the writer as it was.
+    ///
+    /// [`crate::ErrorKind::Io`] if the sink fails, or code `allocation`: all later calls fail then, too.
     pub fn add(&mut self, name: &str, object: &(impl ToObject + ?Sized)) -> Result<()> {
         let new = self.checked(name, object)?;
         let options = self.options_for(&new.format);
@@ -377,8 +393,12 @@ impl<'w> Writer<'w> {
             self.check_not_empty(name)?;
             self.check_name(name, &new.shape)?;
             check_component_count(new.components.len(), &Limits::default())?;
+            let mut roles: Vec<&str> = new.components.iter().map(|(role, _)| &**role).collect();
+            if let Some(role) = repeated(&mut roles) {
+                return Err(Error::from(Fault::DuplicateRole).with_component(role));
+            }
             if let Some(attributes) = &new.attributes {
-                check_attributes_len(attributes.to_cbor()?.len(), &Limits::default())?;
+                Fields::Object.check(attributes)?;
             }
             self.registry.check(&new.format, &new.signature())?;
             self.check_contents(&new)?;
@@ -481,8 +501,12 @@ impl<'w> Writer<'w> {
         &mut self.attributes
     }
 
-    pub(crate) const fn extra_mut(&mut self) -> &mut Attributes {
-        &mut self.extra
+    pub(crate) const fn attributes(&self) -> Option<&Attributes> {
+        self.attributes.as_ref()
+    }
+
+    pub(crate) const fn extra(&self) -> &Attributes {
+        &self.extra
     }
 
     /// The destination, if a file is edited.

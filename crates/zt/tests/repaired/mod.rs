@@ -53,7 +53,7 @@ pub(crate) fn with_attributes(objects: &[(&str, &[i32])]) -> Vec<u8> {
     let mut writer = Writer::new(&mut bytes).unwrap();
     let mut attributes = zt::Attributes::new();
     attributes.insert("step", 7_u64);
-    writer.set_attributes(attributes);
+    writer.set_attributes(attributes).unwrap();
     for (name, values) in objects {
         writer.add(name, &dense(values)).unwrap();
     }

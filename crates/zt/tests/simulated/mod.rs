@@ -147,9 +147,9 @@ pub const OPERATIONS: [Operation; 4] = [
         name: "rename and set",
         edit: |edit| {
             edit.rename("a", "renamed")?;
-            let attributes = edit.attributes_mut().get_or_insert_default();
+            let mut attributes = edit.attributes().cloned().unwrap_or_default();
             attributes.insert("key", zt::Value::from(1u64));
-            Ok(())
+            edit.set_attributes(attributes)
         },
     },
 ];
