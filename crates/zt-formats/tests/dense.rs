@@ -370,7 +370,7 @@ fn errors_other_than_broken_rules_have_plain_texts() {
         (
             Error::Unsupported(Unsupported::Untyped { role: "mask".into() }),
             "unsupported",
-            "the file does not say the dtype of component `mask`",
+            "component `mask`: the file does not say its dtype",
         ),
         (
             Buffer::try_zeroed(1 << 62).unwrap_err(),

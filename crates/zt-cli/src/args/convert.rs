@@ -8,11 +8,12 @@ use zt::foreign::Kind;
 use zt::formats::{Decode, FloatType};
 use zt::{Entry, Error, ErrorKind, File};
 use zt_convert::foreign::{Fault, Loss};
-use zt_convert::{ConvertOptions, FileKind, Input, Kinds, is_same_file};
+use zt_convert::{ConvertOptions, FileKind, Input, is_same_file};
 
 use crate::args::input::{InputArgs, Opened};
 use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::remote::is_url;
 use crate::output::Output;
 
@@ -151,7 +152,7 @@ impl ConvertArgs {
     fn hint_at_losses(&self, error: &Error, output: &mut Output) {
         let losses: Vec<&Loss> = match Fault::of(error) {
             Some(Fault::Lossy { loss, .. }) => vec![loss],
-            Some(Fault::Losses { losses }) => losses.iter().filter_map(loss_of).collect(),
+            Some(Fault::Losses { losses, .. }) => losses.iter().filter_map(loss_of).collect(),
             _ => return,
         };
         let has_dense_value =
@@ -263,7 +264,7 @@ fn hint_at_faults(error: &Error, inputs: &[Input], output: &mut Output) {
 
 /// Parses the name of a kind that is `wanted`.
 pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<Value = Kind> {
-    let kinds = Kinds::builtin();
+    let kinds = kinds::table();
     let names = kinds.iter().filter(|kind| wanted(*kind));
     let names: Vec<&str> = names.map(|kind| kind.kind().as_str()).collect();
     PossibleValuesParser::new(names)

@@ -86,10 +86,18 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let tensor = hints::hinted(tensor, &arguments.file, &file, None, output)?;
     let shown = show(arguments, &tensor, file.registry(), output);
     shown.inspect_err(|failure| {
-        if let Failure::Error(error) = failure
-            && error.code() == codes::ALLOCATION
-        {
-            output.hint("--slice shows a part, which needs less memory");
+        let Failure::Error(error) = failure else {
+            return;
+        };
+        let is_unknown = file.registry().format(tensor.format()).is_none();
+        match (error.code(), tensor.components().next()) {
+            (codes::ALLOCATION, _) => output.hint("--slice shows a part, which needs less memory"),
+            (codes::UNSUPPORTED, Some((role, _))) if is_unknown => {
+                let (path, name) = (arguments.file.display(), cell(&arguments.name));
+                let call = format!("zt cat {path} {name} --component {}", cell(role));
+                output.hint(format!("{call} writes the bytes of a component"));
+            }
+            _ => {}
         }
     })
 }

@@ -132,7 +132,7 @@ impl Output {
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
             Failure::Refused(error) | Failure::Error(error) => match Fault::of(error) {
-                Some(Fault::Losses { losses }) => self.losses(error, losses),
+                Some(Fault::Losses { losses, .. }) => self.losses(error, losses),
                 _ => self.error(error),
             },
             Failure::Usage { code, message } => self.problem(code, message),

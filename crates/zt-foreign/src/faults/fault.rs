@@ -68,8 +68,11 @@ pub enum Fault {
     #[error("{}", loss.text(*target))]
     Lossy { target: Kind, loss: Loss },
     /// The target cannot represent several things: one error for each, with the name of its object.
-    #[error("{} losses: {}", losses.len(), joined(losses))]
-    Losses { losses: Vec<zt::Error> },
+    #[error("{} losses: {}{}", losses.len(), joined(losses), allowed_by(options))]
+    Losses { losses: Vec<zt::Error>, options: Vec<&'static str> },
+    /// A loss that the option allows.
+    #[error("{fault}{}", allowed_by(&[*option]))]
+    Refused { fault: Box<Fault>, option: &'static str },
     /// An object gave `found` bytes, and not those that its shape demands.
     #[error("the shape requires {expected} bytes, the values have {found}")]
     Length { expected: u64, found: u64 },
@@ -85,9 +88,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The fault of an error; `None` for an error of another crate.
+    /// The fault of an error, without the option that would allow it; `None` for an error of another
+    /// crate.
     pub fn of(error: &zt::Error) -> Option<&Fault> {
-        error.inner()?.downcast_ref()
+        match error.inner()?.downcast_ref()? {
+            Fault::Refused { fault, .. } => Some(fault),
+            fault => Some(fault),
+        }
     }
 
     /// The fault of the link at `path`, if its target is missing; `None` for every other path.
@@ -111,6 +118,7 @@ impl Fault {
             Fault::Lossy { .. } | Fault::Losses { .. } | Fault::NothingToWrite { .. } => {
                 (Unsupported, LOSSY)
             }
+            Fault::Refused { fault, .. } => fault.class(),
             Fault::Repeated { .. } | Fault::Different { .. } | Fault::Taken { .. } => {
                 (Misuse, "duplicate-name")
             }
@@ -136,6 +144,15 @@ impl From<Fault> for zt::Error {
 fn joined(losses: &[zt::Error]) -> String {
     let texts: Vec<String> = losses.iter().map(ToString::to_string).collect();
     texts.join("; ")
+}
+
+/// The options, which have the same names in Rust, in Python and on the command line.
+fn allowed_by(options: &[&'static str]) -> String {
+    match options {
+        [] => String::new(),
+        [option] => format!("; the option `{option}` allows it"),
+        options => format!("; the options `{}` allow them", options.join("` and `")),
+    }
 }
 
 fn path(path: &Option<PathBuf>) -> std::path::Display<'_> {

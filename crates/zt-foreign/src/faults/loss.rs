@@ -114,6 +114,15 @@ impl Loss {
         }
     }
 
+    /// The option that allows the loss of values.
+    pub(crate) const fn option(&self) -> &'static str {
+        match self {
+            Loss::Format { has_dense_value: true, .. } => "dense",
+            Loss::Overflow(_) => "allow_inf",
+            _ => "drop_unsupported",
+        }
+    }
+
     /// The loss as one of `target`.
     pub(crate) fn text(&self, target: Kind) -> String {
         match self {

@@ -20,8 +20,8 @@ pub struct Job<'j> {
     pub options: &'j ConvertOptions<'j>,
     /// What was done so far.
     pub summary: Summary,
-    /// Losses that the options do not allow.
-    refused: Vec<Error>,
+    /// Losses that the options do not allow, and their objects.
+    refused: Vec<(Fault, Option<String>)>,
     /// Keys of the file's attributes that the target cannot represent.
     lost_attributes: Vec<String>,
 }
@@ -82,11 +82,7 @@ impl<'j> Job<'j> {
             warning.object = object.map(str::to_owned);
             self.summary.warnings.push(warning);
         } else {
-            let error = Error::from(fault);
-            self.refused.push(match object {
-                Some(object) => error.with_object(object),
-                None => error,
-            });
+            self.refused.push((fault, object.map(str::to_owned)));
         }
     }
 
@@ -101,14 +97,26 @@ impl<'j> Job<'j> {
     ///
     /// The refused loss; [`Fault::Losses`] for several. Code `lossy`.
     pub fn check(&mut self) -> Result<()> {
-        match self.refused.len() {
-            0 => Ok(()),
-            1 => Err(self.refused.remove(0)),
-            _ => {
-                let losses = std::mem::take(&mut self.refused);
-                Err(Fault::Losses { losses }.into())
-            }
+        let mut refused = std::mem::take(&mut self.refused);
+        let option = |fault: &Fault| match fault {
+            Fault::Lossy { loss, .. } => loss.option(),
+            _ => "drop_unsupported",
+        };
+        let error = |(fault, object): (Fault, Option<String>)| match object {
+            Some(object) => Error::from(fault).with_object(&object),
+            None => Error::from(fault),
+        };
+        if refused.len() > 1 {
+            let mut options: Vec<_> = refused.iter().map(|(fault, _)| option(fault)).collect();
+            options.sort_unstable();
+            options.dedup();
+            let losses = refused.into_iter().map(error).collect();
+            return Err(Fault::Losses { losses, options }.into());
         }
+        refused.pop().map_or(Ok(()), |(fault, object)| {
+            let option = option(&fault);
+            Err(error((Fault::Refused { fault: Box::new(fault), option }, object)))
+        })
     }
 
     /// Leaves out a damaged object.

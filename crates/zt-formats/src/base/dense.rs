@@ -4,7 +4,7 @@ use zt_manifest::DType;
 
 use crate::base::element::Element;
 use crate::base::elements::Elements;
-use crate::base::error::{Error, FormatViolation, Result, SliceFault};
+use crate::base::error::{Error, FormatViolation, Result, SliceFault, Unsupported};
 use crate::base::format::{ToObject, View};
 use crate::base::parts::{NewObject, Parts};
 use crate::base::places::Places;
@@ -120,12 +120,22 @@ impl<'a> Dense<'a> {
     }
 
     /// The values as f32: [`Dense::to_dtype`] with the specification's logical types.
+    /// [`Elements::to_f32`] takes a registry, and integers too.
     ///
     /// # Errors
     ///
     /// As [`Elements::to_dtype`].
     pub fn to_f32(&self) -> Result<Dense<'static>> {
-        self.to_dtype(DType::F32, Registry::specified_types())
+        let registry = Registry::specified_types();
+        let elements = &self.elements;
+        let is_known =
+            || elements.logical_type().is_some_and(|it| registry.logical_type(it).is_some());
+        self.to_dtype(DType::F32, registry).map_err(|error| match error {
+            Error::Unsupported(Unsupported::Cast { from, .. }) if !is_known() => {
+                Error::Unsupported(Unsupported::ToF32 { from })
+            }
+            error => error,
+        })
     }
 
     /// The values in another floating-point dtype, rounded once: see [`Elements::to_dtype`].

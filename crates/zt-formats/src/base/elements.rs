@@ -158,6 +158,37 @@ impl<'a> Elements<'a> {
         }
     }
 
+    /// The values as f32, integers and bools too.
+    ///
+    /// Each value is rounded once, to nearest, ties to even. So integers up to 2^24 are exact, and a
+    /// larger one becomes a neighbour. A bool becomes 0 or 1.
+    ///
+    /// ```
+    /// use zt_formats::{Elements, Registry};
+    ///
+    /// let elements = Elements::from(&[-3i64, 16_777_217]);
+    /// let values = elements.to_f32(&Registry::builtin())?;
+    /// assert_eq!(*values.as_slice::<f32>()?, [-3.0, 16_777_216.0]);
+    /// # Ok::<(), zt_formats::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Unsupported: complex numbers, or a logical type that `registry` does not know. Otherwise as
+    /// [`Elements::scalars`]. Allocation.
+    pub fn to_f32(&self, registry: &Registry) -> Result<Elements<'static>> {
+        let is_plain = self.logical_type().is_none() && !self.dtype.is_float();
+        if !is_plain {
+            return self.to_dtype(DType::F32, registry);
+        }
+        let scalars = self.scalars(registry)?;
+        let mut out = Buffer::try_zeroed_values(self.element_count(), 4)?;
+        for (place, scalar) in out.as_chunks_mut().0.iter_mut().zip(scalars) {
+            *place = scalar.as_f32().unwrap_or_default().to_le_bytes();
+        }
+        Ok(Elements::new(DType::F32, out))
+    }
+
     /// As [`Elements::to_dtype`], also to FP8, where the codes are those of torch 2.15. `f8_e4m3fn` saturates: what
     /// is out of range, infinities included, becomes 448 or -448. Out of range for `f8_e5m2` is infinite.
     ///

@@ -261,9 +261,24 @@ pub enum Unsupported {
     /// The format has no dense value.
     #[error("the format {0:?} has no dense value")]
     ToDense(Text),
+    /// The decoder of a format from elsewhere gave up.
+    #[error("the format {format:?} is not decoded: {reason}")]
+    Decode {
+        /// The format.
+        format: Text,
+        /// Why.
+        reason: String,
+    },
     /// The format does not define its big-endian form.
     #[error("the format {0:?} has no known big-endian form")]
     BigEndian(Text),
+    /// This cast is not supported by [`Dense::to_f32`](crate::Dense::to_f32), which knows only the
+    /// floating-point types of the specification.
+    #[error("{from} is not cast to f32 here: `Tensor::to_f32` and `Elements::to_f32` cast it")]
+    ToF32 {
+        /// The logical type, or the dtype if there is none.
+        from: Text,
+    },
     /// This cast is not supported.
     #[error("{from} is not cast to {to}")]
     Cast {
@@ -273,7 +288,7 @@ pub enum Unsupported {
         to: DType,
     },
     /// The file does not give the dtype, and it does not follow from the length.
-    #[error("the file does not say the dtype of component `{role}`")]
+    #[error("{}{UNTYPED}", of_component(Some(role)))]
     Untyped {
         /// The component.
         role: Text,
@@ -365,6 +380,15 @@ impl Error {
         }
     }
 
+    /// The text without the role, for a caller that names the component itself.
+    pub fn message(&self) -> String {
+        match self {
+            Error::Malformed { violation, .. } => violation.to_string(),
+            Error::Unsupported(Unsupported::Untyped { .. }) => UNTYPED.to_owned(),
+            error => error.to_string(),
+        }
+    }
+
     /// The same error, blamed on the component `blamed` unless it names one already.
     pub fn with_role(mut self, blamed: impl Into<Text>) -> Self {
         if let Error::Malformed { role, .. } = &mut self
@@ -426,6 +450,8 @@ impl From<SliceFault> for Error {
         Error::Misuse(Misuse::Slice(fault))
     }
 }
+
+const UNTYPED: &str = "the file does not say its dtype";
 
 /// `component \`data\`: `, if the error names one.
 fn of_component(role: Option<&Text>) -> String {

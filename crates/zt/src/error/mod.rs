@@ -72,6 +72,8 @@ struct Location {
 enum Cause {
     Container(zt_container::Error),
     Manifest(zt_manifest::Error),
+    // The place has the role.
+    #[error("{}", _0.message())]
     Format(zt_formats::Error),
     Facade(Fault),
     #[error("{error}")]
@@ -165,8 +167,11 @@ impl Error {
         zt_container::Error::Misuse(zt_container::Misuse::Order).into()
     }
 
-    /// An error of a reader or writer of another kind of file. `code` is one of [`codes::ALL`], and
-    /// the text is `error`'s.
+    /// An error of a reader or writer of another kind of file, with the text of `error`.
+    ///
+    /// `code` is one of [`codes::ALL`] where one fits. A code of your own is allowed. It begins with the
+    /// name of your kind and a hyphen, such as `vec1-header`, so that no later version of this crate
+    /// gives it another meaning.
     pub fn new(
         kind: ErrorKind,
         code: &'static str,
@@ -205,7 +210,8 @@ impl Error {
         }
     }
 
-    /// The stable code in kebab-case, one of [`codes::ALL`]. Match on this, never on the text.
+    /// The stable code in kebab-case, one of [`codes::ALL`] unless a kind of file from elsewhere has
+    /// [its own](Error::new). Match on this, never on the text.
     pub fn code(&self) -> &'static str {
         match &*self.cause {
             Cause::Container(error) => error.code(),
@@ -374,11 +380,14 @@ impl fmt::Display for Error {
             if let Some(component) = self.component() {
                 write!(f, "/{}", component.escape_debug())?;
             }
+        } else if let Some(component) = self.component() {
+            separator = " ";
+            write!(f, "component {}", component.escape_debug())?;
         }
         match (self.offset(), self.end()) {
             (Some(offset), Some(end)) => write!(f, "{separator}at {offset}..{end}: ")?,
             (Some(offset), None) => write!(f, "{separator}at {offset}: ")?,
-            _ if self.object().is_some() => f.write_str(": ")?,
+            _ if self.object().or(self.component()).is_some() => f.write_str(": ")?,
             _ => {}
         }
         self.cause.fmt(f)

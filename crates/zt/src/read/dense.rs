@@ -29,6 +29,32 @@ impl<'f> Tensor<'f> {
         format.to_dense(parts).map_err(|error| self.blame_format(error))
     }
 
+    /// The dense value as f32, integers and bools too: [`Elements::to_f32`](zt_formats::Elements::to_f32)
+    /// with the registry with which the file was opened.
+    ///
+    /// ```
+    /// use zt::{Dense, File, Writer};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = Writer::new(&mut bytes)?;
+    /// writer.add("steps", &Dense::from_slice(&[2], &[1i32, -2])?)?;
+    /// writer.finish()?;
+    /// let steps = File::from_bytes(bytes)?.tensor("steps")?.to_f32()?;
+    /// assert_eq!(*steps.as_slice::<f32>()?, [1.0, -2.0]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`crate::ErrorKind::Unsupported`] for complex numbers and for a logical type that is not
+    /// registered; as [`Tensor::to_dense`].
+    pub fn to_f32(&self) -> Result<Dense<'static>> {
+        let (shape, elements) = self.to_dense()?.into_elements();
+        let values = elements.to_f32(self.registry());
+        let dense = values.and_then(|values| Dense::from_elements(shape, values));
+        dense.map_err(|error| Error::from(error.with_role("data")).with_object(self.name()))
+    }
+
     /// Its tiles, if its value is made so.
     pub(crate) fn tiled(&self) -> Result<Option<Tiled<'f>>> {
         Tiled::new(self, self.format_of_value()?)

@@ -19,7 +19,7 @@ const MEMORY: u64 = 256 << 20;
 /// For a shorter value, a read past the page cache takes longer than what the system reads ahead.
 const LEAST_PAST_CACHE: u64 = 64 << 10;
 
-/// Tensors and slices that will be read. Made by [`File::plan`].
+/// Tensors and slices that will be read. Made by [`File::plan`], which has an example.
 #[must_use = "a plan reads nothing before `for_each`"]
 #[derive(Debug)]
 pub struct Plan<'f> {
