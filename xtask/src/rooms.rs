@@ -16,7 +16,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "crates/zt",
         &[
             "error", "cores", "disk", "file", "read", "check", "write", "edit", "diff", "repair",
-            "stats",
+            "stats", "test_kit",
         ],
     ),
     ("crates/zt-cli", &["failure", "output", "files", "args", "commands", "cli"]),
@@ -25,7 +25,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         "crates/zt-foreign",
         &[
             "tools", "values", "strided", "slices", "sparse", "faults", "open", "outgoing",
-            "contract",
+            "contract", "test_kit",
         ],
     ),
     ("crates/zt-formats", &["base", "formats"]),

@@ -9,7 +9,9 @@
 use std::io::Write;
 
 use zt::foreign::Kind;
-use zt::{Blob, Component, DType, Error, ErrorKind, Memory, Object, Result, Source, Span, Writer};
+use zt::{
+    Blob, Component, DType, Error, ErrorKind, Memory, Object, Result, Source, Span, Writer, codes,
+};
 use zt_convert::foreign::{
     FileKind, FileWriter, Job, Loss, Merged, Opening, Outgoing, Probe, Sink,
 };
@@ -55,7 +57,7 @@ impl FileKind for Vec1 {
 /// The names of the vectors and where their values are. Lengths are compared with the file before
 /// anything is read or reserved.
 fn vectors(source: &dyn Source, name_len_max: usize) -> Result<Vec<(String, Span)>> {
-    let cut = || Error::new(ErrorKind::Malformed, "header", "the file is truncated");
+    let cut = || Error::new(ErrorKind::Malformed, codes::TRUNCATED, "the file is truncated");
     let len = source.byte_len();
     let mut at = MAGIC.len() as u64;
     let mut take = |byte_len: u64| {
@@ -70,12 +72,12 @@ fn vectors(source: &dyn Source, name_len_max: usize) -> Result<Vec<(String, Span
         source.read_at(take(4)?.offset(), &mut name_len)?;
         let name_len = u32::from_le_bytes(name_len) as usize;
         if name_len > name_len_max {
-            return Err(Error::new(ErrorKind::Limit, "name-too-long", "a name is too long"));
+            return Err(Error::new(ErrorKind::Limit, "vec1-name", "a name is too long"));
         }
         let mut name = vec![0; name_len];
         source.read_at(take(name_len as u64)?.offset(), &mut name)?;
         let name = String::from_utf8(name)
-            .map_err(|error| Error::new(ErrorKind::Malformed, "header", error))?;
+            .map_err(|error| Error::new(ErrorKind::Malformed, "vec1-name", error))?;
         let mut count = [0; 8];
         source.read_at(take(8)?.offset(), &mut count)?;
         let byte_len = u64::from_le_bytes(count).checked_mul(4).ok_or_else(cut)?;
@@ -158,4 +160,11 @@ fn main() -> Result<()> {
 #[test]
 fn a_kind_of_ones_own_is_opened_and_written() {
     main().unwrap();
+}
+
+/// All that a test of your kind needs: the kit finds what a damaged file can do to it.
+#[test]
+fn a_kind_of_ones_own_passes_the_kit() {
+    let sample = b"VEC1\x04\0\0\0bias\x02\0\0\0\0\0\0\0\0\0\x80\x3f\0\0\0\x40";
+    zt_convert::foreign::test_kit::check_kind(&Vec1, &[sample]);
 }

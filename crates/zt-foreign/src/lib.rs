@@ -18,6 +18,7 @@
 //! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`]; zip archives |
 //! | `outgoing` | objects on their way into a file: [`Merged`], [`Outgoing`], [`Job`], [`Sink`] |
 //! | `contract` | [`FileKind`], [`FileWriter`] |
+//! | `test_kit` | tests that any kind can run: the feature `test-kit` |
 //!
 //! A room uses itself and the rooms above it.
 //!
@@ -47,6 +48,8 @@ mod outgoing;
 pub mod slices;
 pub mod sparse;
 pub mod strided;
+#[cfg(feature = "test-kit")]
+pub mod test_kit;
 mod tools;
 mod values;
 

@@ -368,3 +368,18 @@ impl Source for Counted {
 fn a_format_from_outside_works_like_one_from_inside() {
     main().unwrap();
 }
+
+/// All that a test of your format needs: the kit finds what a damaged file can do to it.
+#[cfg(feature = "test-kit")]
+#[test]
+fn a_format_from_outside_passes_the_kit() {
+    let of = |rows: u32| Bsr {
+        shape: [2 * u64::from(rows), 6],
+        block: [2, 3],
+        values: vec![1.5; 6 * rows as usize].into(),
+        indices: (0..rows).map(|row| (row % 2).into()).collect::<Vec<u64>>().into(),
+        indptr: (0..=rows).map(u64::from).collect::<Vec<u64>>().into(),
+    };
+    let registry = zt::registry().with_format(BsrFormat);
+    zt::test_kit::check_format(&registry, &[&of(0), &of(2), &of(40)]);
+}

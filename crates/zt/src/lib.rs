@@ -42,12 +42,12 @@
 //! Files are not trusted: damage and malice give an [`Error`] with a stable code, never a panic.
 //! Features: `mmap` (default) for `Map`, `rayon` (default) for work on all cores, `serde` (default)
 //! for attributes to and from your types, `zstd` (default) for compressed components, `ndarray` for
-//! arrays of that crate.
+//! arrays of that crate, `test-kit` for `test_kit`, the tests that any format of your own can run.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
-// error, cores, disk, file, read, check, write, edit, diff, repair, stats
+// error, cores, disk, file, read, check, write, edit, diff, repair, stats, test_kit
 mod check;
 mod cores;
 pub mod diff;
@@ -58,6 +58,8 @@ mod file;
 mod read;
 pub mod repair;
 pub mod stats;
+#[cfg(feature = "test-kit")]
+pub mod test_kit;
 mod write;
 
 pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};

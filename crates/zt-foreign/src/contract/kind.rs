@@ -12,7 +12,8 @@ use crate::outgoing::AttributeChange;
 
 /// One kind of file: how it is recognised, opened and written.
 ///
-/// A new kind is a type that implements this trait; a table of kinds takes it as a value.
+/// A new kind is a type that implements this trait; a table of kinds takes it as a value. With the feature
+/// `test-kit`, `test_kit::check_kind` tests it in one call.
 pub trait FileKind: Send + Sync {
     /// Its name in messages, in options and in [`zt::File::kind`].
     fn kind(&self) -> Kind;
@@ -60,6 +61,10 @@ pub trait FileKind: Send + Sync {
 
     /// Opens a file, even if its bytes are not recognised. Components are ranges of `source` wherever
     /// the bytes allow it. `zt_convert::open` opens files of every kind.
+    ///
+    /// A read beyond the end of `source` is an error of the kind [`zt::ErrorKind::Io`], which blames the system.
+    /// A file that is cut must blame the file: compare each length with [`Source::byte_len`] before you read, and
+    /// return [`zt::ErrorKind::Malformed`] with the code [`zt::codes::TRUNCATED`].
     ///
     /// # Errors
     ///
