@@ -12,7 +12,7 @@ from collections.abc import (
     ValuesView,
 )
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
+from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeAlias, TypeVar, final, overload
 
 import torch as _torch
 from numpy.typing import DTypeLike, NDArray
@@ -30,6 +30,14 @@ _Digest: TypeAlias = Literal["crc32c", "sha256"]
 class _Readable(Protocol):
     def read(self, size: int, /) -> Buffer: ...
     def seek(self, offset: int, whence: int = ..., /) -> object: ...
+
+class _Kind(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def extensions(self) -> Sequence[str]: ...
+    def detect(self, head: bytes, /) -> bool: ...
+    def open(self, file: BinaryIO, /) -> Mapping[str, Any]: ...
 
 class _Writable(Protocol):
     def write(self, data: bytes, /) -> object: ...
@@ -125,6 +133,13 @@ def convert(
 
 merge = convert
 
+def register_kind(kind: _Kind) -> None: ...
+def register_format(
+    name: str,
+    to_dense: Callable[[dict[str, NDArray[Any]], tuple[int, ...], dict[str, Any]], Any],
+    *,
+    dtype: str | None = None,
+) -> None: ...
 def repair(
     path: _Path,
     target: _Path | None = None,

@@ -41,6 +41,7 @@ mod output;
 use std::ffi::OsString;
 
 use clap::CommandFactory;
+use zt_convert::Kinds;
 
 use cli::Command;
 use commands::{
@@ -55,6 +56,24 @@ use output::Output;
 /// once in a process, because it sets handlers for signals.
 #[must_use]
 pub fn main(arguments: impl Iterator<Item = OsString>) -> u8 {
+    main_with(arguments, Kinds::builtin())
+}
+
+/// As [`main`], with kinds of files and object formats of your own, which every command knows. This is a whole
+/// program:
+///
+/// ```no_run
+/// # fn kinds() -> zt_convert::Kinds { zt_convert::Kinds::builtin() }
+/// fn main() -> std::process::ExitCode {
+///     // `Kinds::builtin().with(MyKind).registry(zt::registry().with_format(MyFormat))`
+///     std::process::ExitCode::from(zt_cli::main_with(std::env::args_os(), kinds()))
+/// }
+/// ```
+///
+/// `examples/own_program.rs` has a kind and a format.
+#[must_use]
+pub fn main_with(arguments: impl Iterator<Item = OsString>, kinds: Kinds) -> u8 {
+    files::kinds::set(kinds);
     let early = cli::Early::of(arguments);
     let cli = match cli::parse(&early) {
         Ok(cli) => cli,

@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, codes};
-use zt_convert::{Input, InputOptions, Kinds};
+use zt_convert::{Input, InputOptions};
 use zt_model::{Check, Location, LocationOptions, Patch};
 
 use crate::read::file::File;
 use crate::share::error::{OrRaise, Result, misuse};
+use crate::share::kinds::kinds;
 use crate::share::memory::{Lent, Memory, PrivateMap};
 use crate::share::remote;
 use crate::share::source::{Reader, has_buffer, path_of};
@@ -31,7 +32,7 @@ pub(crate) fn open_input(
     // On the calling thread: an opening is short, and waking another thread takes longer.
     if let Some(path) = path_of(source)? {
         let location = Location::new(path);
-        let mut places = LocationOptions::new().input(options);
+        let mut places = LocationOptions::new().kinds(kinds()).input(options);
         if is_local(&location) {
             return py.detach(|| location.open(&places)).or_raise();
         }
@@ -43,7 +44,7 @@ pub(crate) fn open_input(
             location.open(&places)
         });
     }
-    let kinds = Kinds::builtin();
+    let kinds = kinds();
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
         let bytes = zt::Memory::new(PyBackedBytes::from(bytes.clone()));
         py.detach(|| kinds.open_source(bytes, options))

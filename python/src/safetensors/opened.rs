@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use zt::container::FileSource;
 use zt::formats::PackedType;
 use zt::{Buffer, DType, Source, Span};
-use zt_convert::{InputOptions, Kinds, SAFETENSORS};
+use zt_convert::{InputOptions, SAFETENSORS};
 use zt_safetensors::{Dtype, Header};
 
 use super::element::Element;
@@ -21,6 +21,7 @@ use crate::read::tensor::Tensor;
 use crate::share::array::Array;
 use crate::share::error::{OrRaise, Result, exception};
 use crate::share::index::Index;
+use crate::share::kinds::kinds;
 use crate::share::memory::{Memory, PrivateMap};
 use crate::share::work;
 
@@ -303,7 +304,7 @@ impl Table {
             Ok(_) => None,
             Err(error) => Some(error.with_path(path)),
         };
-        let opened = py.detach(|| Kinds::builtin().open(path, InputOptions::new()));
+        let opened = py.detach(|| kinds().open(path, InputOptions::new()));
         match (opened, error) {
             (Ok(input), _) => Ok(Table::Any(Arc::new(Open::new(input, true)))),
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
@@ -327,7 +328,7 @@ impl Own {
         let file = self.source.file().map(std::fs::File::try_clone).transpose()?;
         let file = file.ok_or_else(|| refuse("the file cannot be opened again"))?;
         let source = FileSource::from_file(file).map_err(zt::Error::from);
-        let input = Kinds::builtin().open_source(source.or_raise()?, InputOptions::new());
+        let input = kinds().open_source(source.or_raise()?, InputOptions::new());
         Ok(Open::new(input.or_raise()?, false))
     }
 

@@ -10,6 +10,7 @@
 //! | `torch` | tensors of torch, recognised |
 //! | `source`, `ranges` | objects of Python as files; many ranges of a file at once |
 //! | `remote` | URLs in the place of paths |
+//! | `kinds` | the kinds of files and the object formats of this process |
 //!
 //! It must not know open files, tensors or writers: they are in the later rooms.
 
@@ -18,6 +19,7 @@ pub(crate) mod dlpack;
 pub(crate) mod dtype;
 pub(crate) mod error;
 pub(crate) mod index;
+pub(crate) mod kinds;
 pub(crate) mod memory;
 pub(crate) mod pool;
 pub(crate) mod ranges;

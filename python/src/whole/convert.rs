@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use zt_convert::{ConvertOptions, Duplicate, Input, Kinds, OnDuplicate};
+use zt_convert::{ConvertOptions, Duplicate, Input, OnDuplicate};
 use zt_model::{Location, LocationOptions};
 
 use crate::read::open::opened;
 use crate::read::select::Selection;
 use crate::read::warning::FileWarning;
 use crate::share::error::{Result, misuse};
+use crate::share::kinds::kinds;
 use crate::share::remote;
 use crate::share::source::{Sink, path_of};
 use crate::share::value::each;
@@ -155,9 +156,10 @@ pub(crate) fn convert<'py>(
         inputs.push(opened(py, &source, storage_options)?.to_input());
     }
     let inputs = selection.apply(py, inputs)?;
-    let kinds = Kinds::builtin();
+    let kinds = kinds();
     let path = path_of(target)?;
-    let places = LocationOptions::new().remote(remote::options(storage_options)?);
+    let places =
+        LocationOptions::new().remote(remote::options(storage_options)?).kinds(kinds.clone());
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
     let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
     let mut write = options::write(py, zstd, planes)?.chunk_digests(chunk_digests);

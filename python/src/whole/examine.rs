@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use zt_convert::Kinds;
 use zt_model::ExamineOptions;
 
 use crate::share::error::{OrRaise, Result};
+use crate::share::kinds::kinds;
 
 /// Something about the files of a model that no single file shows. See :func:`examine`.
 #[pyclass(frozen, module = "zt")]
@@ -65,7 +65,7 @@ impl Finding {
 #[pyo3(signature = (folder, *, values = false))]
 pub(crate) fn examine(py: Python<'_>, folder: PathBuf, values: bool) -> Result<Vec<Finding>> {
     let options = ExamineOptions::new().values(values);
-    let found = py.detach(|| zt_model::examine(&Kinds::builtin(), folder, &options));
+    let found = py.detach(|| zt_model::examine(&kinds(), folder, &options));
     let found = found.or_raise()?;
     Ok(found.into_iter().map(Finding).collect())
 }

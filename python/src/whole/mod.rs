@@ -8,6 +8,7 @@
 //! | `examine` | whether the files of a folder make one model |
 //! | `repair` | a damaged file, mended or saved |
 //! | `program` | the program `zt` |
+//! | `register` | kinds of files and object formats that are written in Python |
 //!
 //! It must not know `zt.safetensors`.
 
@@ -17,4 +18,5 @@ pub(crate) mod diff;
 pub(crate) mod examine;
 pub(crate) mod hash;
 pub(crate) mod program;
+pub(crate) mod register;
 pub(crate) mod repair;

@@ -10,9 +10,9 @@
 //! It knows the tensors of open files, because they can be written. It must not know the work on
 //! whole files.
 
-mod array;
+pub(crate) mod array;
 pub(crate) mod editor;
-mod incoming;
+pub(crate) mod incoming;
 pub(crate) mod options;
 mod packed;
 pub(crate) mod quantized;

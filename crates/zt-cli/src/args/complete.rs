@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use zt_convert::{InputOptions, Kinds};
+use zt_convert::InputOptions;
 
+use crate::files::kinds;
 use crate::files::remote::is_url;
 use crate::output::text::has_unsafe;
 
@@ -25,7 +26,7 @@ fn candidates(begun: &OsStr) -> Vec<CompletionCandidate> {
     let mut paths = words.skip(3).filter(|word| !is_url(Path::new(word)));
     let opened = paths.find_map(|path| {
         let path = Path::new(&path);
-        let input = || Kinds::builtin().open(path, InputOptions::new()).ok();
+        let input = || kinds::table().open(path, InputOptions::new()).ok();
         path.exists().then(input)?
     });
     let Some(input) = opened else {

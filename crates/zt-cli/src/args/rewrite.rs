@@ -3,12 +3,13 @@
 use zt::foreign::{AtomicFile, expect_unlocked};
 use zt::{ByteOrder, Error, ErrorKind, File, codes};
 use zt_convert::foreign::AttributeChange;
-use zt_convert::{ConvertOptions, Input, Kinds};
+use zt_convert::{ConvertOptions, Input};
 use zt_model::is_blob;
 
 use crate::args::edit::EditArgs;
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::Failure;
+use crate::files::kinds;
 use crate::files::remote::expect_file;
 use crate::output::Output;
 use crate::output::progress::Progress;
@@ -84,7 +85,7 @@ impl Rewrite<'_> {
         let report = |bytes| progress.report(bytes);
         let options = ConvertOptions::new(kind).attributes(attributes);
         let options = options.progress(Some(zt::Progress::new(&report)));
-        let kinds = Kinds::builtin();
+        let kinds = kinds::table();
         let summary = if target.dry_run {
             kinds.convert(std::slice::from_ref(&input), std::io::sink(), &options)
         } else {

@@ -14,6 +14,7 @@ use crate::commands::{
     stats, verify,
 };
 use crate::failure::Exit;
+use crate::files::kinds;
 use crate::files::path::of_uri;
 use crate::files::remote::without_secrets;
 use crate::output::json::{ErrorBody, escaped, object};
@@ -81,7 +82,7 @@ fn long_version() -> &'static str {
 /// The version, the features, the kinds, the target and the revision of this build.
 fn version_of_build() -> String {
     let (version, features) = (env!("CARGO_PKG_VERSION"), zt::FEATURES.join(", "));
-    let kinds = zt_convert::Kinds::builtin();
+    let kinds = kinds::table();
     let kinds: Vec<&str> = kinds.iter().map(|kind| kind.kind().as_str()).collect();
     let (kinds, build) = (kinds.join(", "), env!("ZT_BUILD"));
     format!("{version} ({features})\nkinds: {kinds}\nbuild: {build}")

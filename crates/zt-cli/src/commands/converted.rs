@@ -11,6 +11,7 @@ use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::input::{Opened, byte_len};
 use crate::args::value;
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::path::is_stdout;
 use crate::files::remote::{self, location};
 use crate::files::stdout::{expect_free, to_stdout};
@@ -91,7 +92,7 @@ impl OutArgs {
         if self.to.is_none() {
             hint_at_extension(out, output);
         }
-        let target = target(self.to, &Kinds::builtin(), out, is_stdout)?;
+        let target = target(self.to, kinds::table(), out, is_stdout)?;
         let mut options = self.convert.options(target)?.overwrite(self.force);
         options.attributes = changes(&self.set)?;
         options.on_duplicate = policy;

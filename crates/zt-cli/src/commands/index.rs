@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt_convert::Kinds;
 
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let Arguments { folder, force } = arguments;
     refuse_stdin(folder)?;
     expect_local(folder, "an index is written into a folder of this machine")?;
-    let written = zt_model::write_index(&Kinds::builtin(), folder, *force);
+    let written = zt_model::write_index(kinds::table(), folder, *force);
     let written = written.inspect_err(|error| {
         if error.code() == "overwrite" {
             output.hint("--force replaces it");

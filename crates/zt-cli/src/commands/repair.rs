@@ -11,13 +11,14 @@ use zt::repair::{
     repair,
 };
 use zt::{Error, ErrorKind, FileSource, Span};
-use zt_convert::{ConvertOptions, Kinds, ZT, is_same_file};
+use zt_convert::{ConvertOptions, ZT, is_same_file};
 
 use crate::args::convert::exit_without;
 use crate::args::edit::WaitArgs;
 use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::path::is_stdout;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
@@ -130,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
     let source = FileSource::open(path).map_err(|error| blame(error.into()))?;
     let old_len = zt::Source::byte_len(&source);
-    let kind = Kinds::builtin().detect(&source).map_err(blame)?;
+    let kind = kinds::table().detect(&source).map_err(blame)?;
     if let Some(kind) = kind.filter(|kind| *kind != ZT && arguments.manifest.is_none()) {
         drop((source, progress));
         return match &arguments.output {
@@ -175,7 +176,7 @@ fn save_whole(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let path = &arguments.file;
-    let kinds = Kinds::builtin();
+    let kinds = kinds::table();
     let is_written = |kind: &Kind| kinds.get(kind.as_str()).is_some_and(|it| it.writer().is_some());
     let target = kinds.of_extension(out);
     let target = target.unwrap_or(if is_written(&kind) { kind } else { ZT });

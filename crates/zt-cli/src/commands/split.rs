@@ -6,13 +6,14 @@ use clap::Args;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
 use zt_convert::foreign::without_query;
-use zt_convert::{FileKind, Input, Kinds, Split, SplitOptions, ZT, is_same_file};
+use zt_convert::{FileKind, Input, Split, SplitOptions, ZT, is_same_file};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::input::byte_len;
 use crate::args::size::Size;
 use crate::failure::{Exit, Failure};
 use crate::files::folder::Folder;
+use crate::files::kinds;
 use crate::files::remote::{self, is_url, location};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
@@ -107,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let file = inputs.first().and_then(Input::path);
     let file = file.unwrap_or(&arguments.file);
     let kind = inputs.first().map_or(ZT, |input| input.file().kind());
-    let kinds = Kinds::builtin();
+    let kinds = kinds::table();
     let has_sets = kinds.get(kind.as_str()).is_some_and(is_target);
     let target = arguments.to.or(has_sets.then_some(kind));
     let target = target.ok_or_else(|| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use zt::{ErrorKind, File, Report, VerifyOptions, Warning};
-use zt_convert::{Input, Kinds};
+use zt_convert::Input;
 use zt_model::{ExamineOptions, Finding, verify_blob};
 
 use crate::args::files::{FilesArgs, Found};
@@ -15,6 +15,7 @@ use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::commands::each::each_of;
 use crate::failure::{Exit, Failure, of_findings};
+use crate::files::kinds;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, WarningBody, path_text, paths, warnings};
 use crate::output::progress::Progress;
@@ -169,7 +170,7 @@ fn examine(
         .values(!arguments.headers)
         .opened(opened)
         .progress(zt::Progress::new(&report_progress));
-    match zt_model::examine(&Kinds::builtin(), folder, &options) {
+    match zt_model::examine(kinds::table(), folder, &options) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error.into()),
         // A folder that cannot be listed is the error of its file.
         findings => Ok(findings.unwrap_or_default()),

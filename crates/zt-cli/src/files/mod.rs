@@ -3,6 +3,7 @@
 //! It must not know: the arguments of a command.
 
 pub(crate) mod folder;
+pub(crate) mod kinds;
 pub(crate) mod limit;
 pub(crate) mod name;
 pub(crate) mod npy;

@@ -39,7 +39,7 @@ impl Kinds {
     /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names; `misuse` for a
     /// folder with no tensor file, or with several.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
-        let (path, options) = (path.as_ref(), &options.into());
+        let (path, options) = (path.as_ref(), &self.opening(options));
         if path.is_dir() {
             return self.open_folder(path, options);
         }
@@ -65,7 +65,7 @@ impl Kinds {
         source: impl Source + 'static,
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
-        self.open_at(Box::new(source), Opening::new(&options.into()))
+        self.open_at(Box::new(source), Opening::new(&self.opening(options)))
     }
 
     /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
@@ -81,7 +81,7 @@ impl Kinds {
         folder: &dyn Folder,
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
-        let (url, options) = (url.as_ref(), &options.into());
+        let (url, options) = (url.as_ref(), &self.opening(options));
         let mut opening = Opening::new(options).at(url);
         opening.folder = Some(folder);
         let opened = self.open_at(Box::new(source), opening);

@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zt::foreign::Kind;
-use zt::{Error, Result};
-use zt_foreign::{Fault, FileKind, FileWriter, Probe, without_query};
+use zt::{Error, Registry, Result};
+use zt_foreign::{ConvertOptions, Fault, FileKind, FileWriter, InputOptions, Probe, without_query};
 
 use crate::native::Zt;
 use crate::table::mistakes;
 
 /// The kinds of files that are opened and written.
 ///
-/// [`Kinds::builtin`] has all kinds of this build; [`Kinds::with`] adds one of your own.
+/// [`Kinds::builtin`] has all kinds of this build; [`Kinds::with`] adds one of your own, and
+/// [`Kinds::registry`] object formats of your own.
 ///
 /// ```
 /// let kinds = zt_convert::Kinds::builtin();
@@ -20,13 +21,16 @@ use crate::table::mistakes;
 /// assert_eq!(kinds.of_extension("model.txt".as_ref()), None);
 /// ```
 #[derive(Clone)]
-pub struct Kinds(Vec<Arc<dyn FileKind>>);
+pub struct Kinds {
+    kinds: Vec<Arc<dyn FileKind>>,
+    registry: Registry,
+}
 
 impl Kinds {
     /// The kinds of this build, one for each feature, and `.zt`.
     pub fn builtin() -> Self {
         // In the order in which files are tried: kinds with a magic before those without.
-        Kinds(vec![
+        let kinds: Vec<Arc<dyn FileKind>> = vec![
             Arc::new(Zt),
             #[cfg(feature = "zt2")]
             Arc::new(zt_ztensor2::ZTensor2),
@@ -53,19 +57,52 @@ impl Kinds {
             Arc::new(zt_onnx::Onnx),
             #[cfg(feature = "safetensors")]
             Arc::new(zt_safetensors::SafeTensors),
-        ])
+        ];
+        Kinds { kinds, registry: zt::registry() }
     }
 
     /// Adds a kind, which is tried before all others. It replaces a kind of the same name.
     pub fn with(mut self, kind: impl FileKind + 'static) -> Self {
-        self.0.retain(|known| known.kind() != kind.kind());
-        self.0.insert(0, Arc::new(kind));
+        self.kinds.retain(|known| known.kind() != kind.kind());
+        self.kinds.insert(0, Arc::new(kind));
         self
+    }
+
+    /// The object formats and logical types of the files that this table opens and writes, in place of
+    /// [`zt::registry`]. Options with a registry of their own keep it.
+    ///
+    /// ```no_run
+    /// # fn kinds(my_format: impl zt::ObjectFormat + 'static) -> zt_convert::Kinds {
+    /// zt_convert::Kinds::builtin().registry(zt::registry().with_format(my_format))
+    /// # }
+    /// ```
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// The registry of this table.
+    pub const fn formats(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// `options` with the registry of this table, unless they have one.
+    pub(crate) fn opening(&self, options: impl Into<InputOptions>) -> InputOptions {
+        let mut options = options.into();
+        options.open = options.open.or_registry(&self.registry);
+        options
+    }
+
+    /// As [`Kinds::opening`], for a file that is written.
+    pub(crate) fn converting<'p>(&self, options: &ConvertOptions<'p>) -> ConvertOptions<'p> {
+        let mut options = options.clone();
+        options.write = options.write.or_registry(&self.registry);
+        options
     }
 
     /// Every kind, in the order in which files are tried.
     pub fn iter(&self) -> impl Iterator<Item = &dyn FileKind> {
-        self.0.iter().map(|kind| &**kind)
+        self.kinds.iter().map(|kind| &**kind)
     }
 
     /// The kind with this name, if the table has it.

@@ -65,6 +65,7 @@ impl Kinds {
         sink: Sink<'_>,
         options: &ConvertOptions<'_>,
     ) -> Result<Summary> {
+        let options = &self.converting(options);
         let target = Target::new(self, options)?;
         let mut job = Job::new(options.target, options);
         let inputs = join_slices(inputs)?;

@@ -34,6 +34,12 @@ impl LocationOptions<'_> {
         Self::default()
     }
 
+    /// Sets [`kinds`](field@Self::kinds).
+    pub fn kinds(mut self, kinds: Kinds) -> Self {
+        self.kinds = kinds;
+        self
+    }
+
     /// Sets [`input`](field@Self::input).
     pub fn input(mut self, input: impl Into<InputOptions>) -> Self {
         self.input = input.into();

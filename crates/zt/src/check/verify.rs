@@ -52,7 +52,7 @@ impl VerifyOptions<'_> {
 
 work_options!(VerifyOptions, "Reports decoded bytes.");
 
-/// The result of [`File::verify`].
+/// The result of [`File::verify`]. [`VerifyOptions`] has an example.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Report {

@@ -16,6 +16,16 @@ use crate::file::verified_blobs::Verified;
 use crate::file::warning::Warning;
 
 /// When the digest of a component is compared with its stored bytes.
+///
+/// ```
+/// # let mut bytes = Vec::new();
+/// # zt::Writer::new(&mut bytes)?.finish()?;
+/// use zt::{OpenOptions, Verify};
+///
+/// // For a file that was verified a moment ago.
+/// let file = OpenOptions::new().verify(Verify::Never).open_bytes(bytes)?;
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Verify {

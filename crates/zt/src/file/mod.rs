@@ -425,6 +425,22 @@ impl File {
 debug::fields!(File, |file| kind: file.inner.kind, objects: file.len());
 
 /// An object of a file, sound or faulty.
+///
+/// ```
+/// # use zt::{Dense, File, Writer};
+/// # let mut bytes = Vec::new();
+/// # let mut writer = Writer::new(&mut bytes)?;
+/// # writer.add("w", &Dense::from_slice(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0])?)?;
+/// # writer.finish()?;
+/// # let file = File::from_bytes(bytes)?;
+/// for entry in file.entries() {
+///     match entry.fault() {
+///         None => println!("{}: {:?}", entry.name(), entry.tensor()?.shape()),
+///         Some(fault) => eprintln!("{}: {fault} [{}]", entry.name(), fault.code()),
+///     }
+/// }
+/// # Ok::<(), zt::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Entry<'f> {
     file: &'f Inner,

@@ -51,6 +51,12 @@ impl OpenOptions {
         self
     }
 
+    /// As [`OpenOptions::registry`], unless these options have a registry.
+    pub fn or_registry(mut self, registry: &Registry) -> Self {
+        self.registry.get_or_insert_with(|| registry.clone());
+        self
+    }
+
     /// When digests are checked.
     pub fn verify(mut self, verify: Verify) -> Self {
         self.verify = verify;

@@ -24,6 +24,7 @@ pub(crate) use secrets::without_secrets;
 use crate::failure::Failure;
 #[cfg(feature = "remote")]
 use crate::failure::signals;
+use crate::files::kinds;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 #[cfg(feature = "remote")]
@@ -114,7 +115,7 @@ pub(crate) fn options(arguments: &RemoteArgs) -> LocationOptions<'static> {
             let _ = writeln!(io::stderr(), "note: {message}");
         })
         .interrupt(|| signals::caught().is_some());
-    LocationOptions::new().remote(stores)
+    LocationOptions::new().kinds(kinds::table().clone()).remote(stores)
 }
 
 /// Prints what was sent and received, if it was asked for.
@@ -135,7 +136,7 @@ pub(crate) fn report(output: &Output) {
 /// Without stores, every URL is refused when it is opened.
 #[cfg(not(feature = "remote"))]
 pub(crate) fn options(_: &RemoteArgs) -> LocationOptions<'static> {
-    LocationOptions::new()
+    LocationOptions::new().kinds(kinds::table().clone())
 }
 
 #[cfg(not(feature = "remote"))]
