@@ -40,16 +40,8 @@ mod output;
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
 use zt_convert::Kinds;
 
-use cli::Command;
-use commands::{
-    append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
-    hash, index, info, ls, man, meta, patch, quantize, rename, repair, report, rm, show, split,
-    stats, verify,
-};
-use failure::{Exit, Failure};
 use output::Output;
 
 /// Runs the program and returns its exit code. The first argument is the name of the program. It may be called
@@ -81,47 +73,7 @@ pub fn main_with(arguments: impl Iterator<Item = OsString>, kinds: Kinds) -> u8 
     };
     files::limit::raise();
     let mut output = Output::new(cli.global.json, cli.global.color);
-    let result = run(cli.command, &mut output);
+    let result = cli.command.run(&mut output);
     files::remote::report(&output);
     output.conclude(result) as u8
-}
-
-fn run(command: Command, output: &mut Output) -> Result<Exit, Failure> {
-    match command {
-        Command::Ls(arguments) => ls::run(&arguments, output),
-        Command::Info(arguments) => info::run(&arguments, output),
-        Command::Show(arguments) => {
-            show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
-        }
-        Command::Cat(arguments) => cat::run(&arguments, output),
-        Command::Stats(arguments) => stats::run(&arguments, output),
-        Command::Report(arguments) => report::run(&arguments, output),
-        Command::Verify(arguments) => verify::run(&arguments, output),
-        Command::Hash(arguments) => hash::run(&arguments, output),
-        Command::Convert(arguments) | Command::Merge(arguments) => convert::run(&arguments, output),
-        Command::Average(arguments) => average::run(&arguments, output),
-        Command::Split(arguments) => split::run(&arguments, output),
-        Command::Index(arguments) => index::run(&arguments, output),
-        Command::Quantize(arguments) => quantize::run(arguments, output),
-        Command::Extract(arguments) => {
-            extract::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
-        }
-        Command::Append(arguments) => append::run(&arguments, output),
-        Command::Rm(arguments) => rm::run(&arguments, output),
-        Command::Rename(arguments) => rename::run(&arguments, output),
-        Command::Meta(arguments) => meta::run(&arguments, output),
-        Command::Compact(arguments) => compact::run(&arguments, output),
-        Command::Repair(arguments) => repair::run(&arguments, output),
-        Command::Bench(arguments) => {
-            bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
-        }
-        Command::Diff(arguments) => diff::run(&arguments, output),
-        Command::Delta(arguments) => delta::run(&arguments, output),
-        Command::Patch(arguments) => patch::run(arguments, output),
-        Command::Explain(arguments) => explain::run(&arguments, output),
-        Command::Completions(arguments) => {
-            completions::run(&arguments, cli::Cli::command(), output)
-        }
-        Command::Man(arguments) => man::run(&arguments, cli::Cli::command(), output),
-    }
 }

@@ -8,12 +8,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 
 use crate::args::write::compression;
-use crate::commands::{
-    append, average, bench, cat, compact, completions, convert, delta, diff, explain, extract,
-    hash, index, info, ls, man, meta, patch, quantize, rename, repair, report, rm, show, split,
-    stats, verify,
-};
-use crate::failure::Exit;
+use crate::commands::*;
+use crate::failure::{Exit, Failure};
 use crate::files::kinds;
 use crate::files::path::of_uri;
 use crate::files::remote::without_secrets;
@@ -72,6 +68,48 @@ pub(crate) enum Command {
     Explain(explain::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+        match self {
+            Command::Ls(arguments) => ls::run(&arguments, output),
+            Command::Info(arguments) => info::run(&arguments, output),
+            Command::Show(arguments) => {
+                show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+            }
+            Command::Cat(arguments) => cat::run(&arguments, output),
+            Command::Stats(arguments) => stats::run(&arguments, output),
+            Command::Report(arguments) => report::run(&arguments, output),
+            Command::Verify(arguments) => verify::run(&arguments, output),
+            Command::Hash(arguments) => hash::run(&arguments, output),
+            Command::Convert(arguments) | Command::Merge(arguments) => {
+                convert::run(&arguments, output)
+            }
+            Command::Average(arguments) => average::run(&arguments, output),
+            Command::Split(arguments) => split::run(&arguments, output),
+            Command::Index(arguments) => index::run(&arguments, output),
+            Command::Quantize(arguments) => quantize::run(arguments, output),
+            Command::Extract(arguments) => extract::run(&arguments, output)
+                .map_err(|failure| failure.with_path(&arguments.file)),
+            Command::Append(arguments) => append::run(&arguments, output),
+            Command::Rm(arguments) => rm::run(&arguments, output),
+            Command::Rename(arguments) => rename::run(&arguments, output),
+            Command::Meta(arguments) => meta::run(&arguments, output),
+            Command::Compact(arguments) => compact::run(&arguments, output),
+            Command::Repair(arguments) => repair::run(&arguments, output),
+            Command::Bench(arguments) => {
+                bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
+            }
+            Command::Diff(arguments) => diff::run(&arguments, output),
+            Command::Delta(arguments) => delta::run(&arguments, output),
+            Command::Patch(arguments) => patch::run(arguments, output),
+            Command::Explain(arguments) => explain::run(&arguments, output),
+            Command::Completions(arguments) => completions::run(&arguments, Cli::command(), output),
+            Command::Man(arguments) => man::run(&arguments, Cli::command(), output),
+        }
+    }
 }
 
 fn long_version() -> &'static str {

@@ -120,10 +120,8 @@ impl Answer<'_> {
             return self.output.document_with(write);
         };
         let mut text = Vec::new();
-        // Memory takes all that is written.
-        if write(&mut text).is_ok() {
-            documents.push(text);
-        }
+        write(&mut text).map_err(zt::Error::from)?;
+        documents.push(text);
         Ok(())
     }
 

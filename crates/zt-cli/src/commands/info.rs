@@ -95,23 +95,43 @@ struct Totals {
     faulty: u64,
     components: u64,
     /// Elements of all shapes, also those that a sparse format does not store.
-    parameters: u64,
+    parameters: Sum,
     /// Bytes after decoding, as far as they are known.
-    decoded_size: u64,
+    decoded_size: Sum,
     /// Stored bytes. A range of a `.zt` file that several components share counts once.
-    stored_size: u64,
+    stored_size: Sum,
     /// Decoded bytes by type of the elements.
-    bytes_by_dtype: BTreeMap<String, u64>,
+    bytes_by_dtype: BTreeMap<String, Sum>,
     /// Decoded bytes of whole objects, by the type of their values.
-    bytes_by_type: BTreeMap<String, u64>,
+    bytes_by_type: BTreeMap<String, Sum>,
     /// Decoded bytes by format of the objects.
-    bytes_by_format: BTreeMap<String, u64>,
+    bytes_by_format: BTreeMap<String, Sum>,
     /// Stored bytes by encoding.
-    bytes_by_encoding: BTreeMap<String, u64>,
+    bytes_by_encoding: BTreeMap<String, Sum>,
     digests: Coverage,
     /// The largest power of two that divides the offsets of all blobs, except for empty blobs and
     /// blobs that are not a range of the file.
     alignment: Option<u64>,
+}
+
+/// A sum; `None` if it is 2^64 or more.
+#[derive(Clone, Copy, Serialize)]
+struct Sum(Option<u64>);
+
+impl Default for Sum {
+    fn default() -> Self {
+        Sum(Some(0))
+    }
+}
+
+impl Sum {
+    fn add(&mut self, value: impl Into<Option<u64>>) {
+        self.0 = self.0.zip(value.into()).and_then(|(sum, value)| sum.checked_add(value));
+    }
+
+    fn text(self, text: impl Fn(u64) -> String) -> String {
+        self.0.map_or_else(|| "2^64 or more".to_owned(), text)
+    }
 }
 
 /// How many components have a digest.
@@ -182,26 +202,26 @@ impl Totals {
             };
             let object = tensor.object();
             let elements = zt::formats::element_count(&object.shape);
-            add(&mut totals.parameters, elements.unwrap_or(u64::MAX));
+            totals.parameters.add(elements);
             let value_type = tensor.value_type().unwrap_or("unknown".into());
             for ((_, component), place) in tensor.components().zip(tensor.file_spans()) {
                 totals.components += 1;
                 let blob = &component.blob;
                 let decoded = blob.decoded_len.unwrap_or(0);
-                add(&mut totals.decoded_size, decoded);
+                totals.decoded_size.add(decoded);
                 let name = type_name(component).unwrap_or("unknown").to_owned();
-                add(totals.bytes_by_dtype.entry(name).or_default(), decoded);
+                totals.bytes_by_dtype.entry(name).or_default().add(decoded);
                 let of_type = totals.bytes_by_type.entry(value_type.to_string());
-                add(of_type.or_default(), decoded);
+                of_type.or_default().add(decoded);
                 let format = object.format.to_string();
-                add(totals.bytes_by_format.entry(format).or_default(), decoded);
+                totals.bytes_by_format.entry(format).or_default().add(decoded);
                 let range = (blob.span.offset(), blob.span.byte_len());
                 // In a set, equal offsets are in different files.
                 if file.layout().is_none() || spans.insert(range) {
-                    add(&mut totals.stored_size, blob.span.byte_len());
+                    totals.stored_size.add(blob.span.byte_len());
                     let encoding = blob.encoding.as_str().to_owned();
                     let stored = totals.bytes_by_encoding.entry(encoding).or_default();
-                    add(stored, blob.span.byte_len());
+                    stored.add(blob.span.byte_len());
                 }
                 offsets |= place.filter(|span| !span.is_empty()).map_or(0, Span::offset);
                 match &blob.digest {
@@ -230,7 +250,8 @@ impl Totals {
             faulty => format!(", {faulty} cannot be read"),
         };
         let components = count(self.components, "component", "components");
-        let ratio = percent(self.stored_size, self.decoded_size);
+        let sizes = self.stored_size.0.zip(self.decoded_size.0);
+        let ratio = sizes.map_or("-".to_owned(), |(stored, decoded)| percent(stored, decoded));
         let digests = &self.digests;
         let by_algorithm = [
             ("crc32c", digests.crc32c),
@@ -242,8 +263,9 @@ impl Totals {
         let coverage = by_algorithm.iter().filter(|(_, count)| *count > 0);
         let coverage: Vec<String> =
             coverage.map(|(name, components)| format!("{name} {components}")).collect();
-        let sizes = |sizes: &BTreeMap<String, u64>| {
-            let sizes = sizes.iter().map(|(name, size)| format!("{} {}", cell(name), human(*size)));
+        let sizes = |sizes: &BTreeMap<String, Sum>| {
+            let sizes =
+                sizes.iter().map(|(name, size)| format!("{} {}", cell(name), size.text(human)));
             sizes.collect::<Vec<_>>().join(", ")
         };
         let mut lines = Vec::new();
@@ -253,9 +275,9 @@ impl Totals {
         };
         row("kind", cell(&kind).into_owned());
         row("objects", format!("{}{faulty}, {components}", self.objects));
-        row("parameters", self.parameters.to_string());
+        row("parameters", self.parameters.text(|count| count.to_string()));
         row("file", human(file.byte_len()));
-        let (stored, decoded) = (human(self.stored_size), human(self.decoded_size));
+        let (stored, decoded) = (self.stored_size.text(human), self.decoded_size.text(human));
         row("stored", format!("{stored} ({ratio} of {decoded})"));
         row("types", sizes(&self.bytes_by_type));
         row("formats", sizes(&self.bytes_by_format));
@@ -271,8 +293,4 @@ impl Totals {
         row("attributes", attributes);
         lines
     }
-}
-
-fn add(sum: &mut u64, value: u64) {
-    *sum = sum.saturating_add(value);
 }

@@ -166,7 +166,7 @@ fn add(
             return Err(SliceFault::Types.into());
         }
         place.get_or_insert((id, span.offset()));
-        let count = byte_len(&piece.slice.sizes, 1).unwrap_or(0);
+        let count = byte_len(&piece.slice.sizes, 1).ok_or(SliceFault::Overflow)?;
         if let Some(len) = span.byte_len().checked_div(count) {
             if len == 0 || len.checked_mul(count) != Some(span.byte_len()) {
                 return Err(SliceFault::Packed.into());

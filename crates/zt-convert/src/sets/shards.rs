@@ -32,7 +32,7 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         own_name: &own_name,
         index,
         found: vec![false; index.tensors().len()],
-        total: Total::default(),
+        total: Total { of_each: Some(0), shared_once: Some(0) },
         unlisted: HashMap::new(),
         metadata: Union::default(),
         extra: Union::default(),
@@ -229,10 +229,10 @@ impl<'x> Set<'x> {
 }
 
 /// The bytes of tensors. Programs count bytes that several tensors share once, or for each of them.
-#[derive(Default)]
+/// `None` if one is unknown, or if they are 2^64 or more.
 struct Total {
-    of_each: u64,
-    shared_once: u64,
+    of_each: Option<u64>,
+    shared_once: Option<u64>,
 }
 
 impl Total {
@@ -241,18 +241,18 @@ impl Total {
         let components = entry.object().into_iter().flat_map(|object| &object.components);
         for (_, component) in components {
             let blob = &component.blob;
-            let byte_len = blob.decoded_len.unwrap_or(0);
-            self.of_each = self.of_each.saturating_add(byte_len);
+            let plus = |sum: Option<u64>| sum?.checked_add(blob.decoded_len?);
+            self.of_each = plus(self.of_each);
             if spans.insert(blob.span) {
-                self.shared_once = self.shared_once.saturating_add(byte_len);
+                self.shared_once = plus(self.shared_once);
             }
         }
     }
 
     /// The warning for another `total_size` in the index.
     fn differs_from(&self, total_size: u64) -> Option<Warning> {
-        let found = self.of_each;
-        if [found, self.shared_once].contains(&total_size) {
+        let found = self.of_each?;
+        if [found, self.shared_once?].contains(&total_size) {
             return None;
         }
         let message = format!(

@@ -183,7 +183,7 @@ pub(super) fn floating(tensor: &Tensor<'_>) -> Option<FloatType> {
 /// All values of a floating-point tensor as f64.
 pub(super) fn all_values(tensor: &OwnedTensor) -> Result<Vec<f64>> {
     let (of, count) = (tensor.tensor(), element_count(tensor.tensor().shape()));
-    let elements = values(&of, 0, count.unwrap_or(u64::MAX))?;
+    let elements = values(&of, 0, count.ok_or(Fault::TooLong)?)?;
     let count = elements.bytes.len() / elements.dtype.byte_len();
     wide(&elements, 0, count, tensor.file().registry())
 }
@@ -194,7 +194,7 @@ pub(crate) fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elem
     for (role, _) in tensor.components() {
         tensor.verify(role)?;
     }
-    let end = first.saturating_add(count);
+    let end = first.checked_add(count).ok_or(Fault::TooLong)?;
     if tensor.format() == Dense::FORMAT {
         let part = tensor.slice_component(DATA, &[Slice::from(first..end)])?;
         let (_, mut elements) = part.into_elements();
@@ -205,13 +205,13 @@ pub(crate) fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elem
     let [rows, ..] = *tensor.shape() else {
         return Ok(tensor.to_dense()?.into_elements().1);
     };
-    let row = element_count(tensor.shape()).and_then(|all| all.checked_div(rows));
-    let row = row.unwrap_or(0).max(1);
+    let all = element_count(tensor.shape()).ok_or(Fault::TooLong)?;
+    let row = all.checked_div(rows).map_or(1, |row| row.max(1));
     let whole = first / row..end.div_ceil(row).min(rows);
     let before = first - whole.start * row;
     let (_, rows) = tensor.slice(&[Slice::from(whole)])?.into_elements();
     let flat = Dense::from_elements([rows.element_count()], rows)?;
-    let part = flat.slice(&[Slice::from(before..before.saturating_add(count))])?;
+    let part = flat.slice(&[Slice::from(before..before + count)])?;
     Ok(part.into_elements().1)
 }
 

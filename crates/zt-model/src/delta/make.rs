@@ -352,7 +352,8 @@ impl<'t, 'f> Stretches<'t, 'f> {
     /// The place of some stretches.
     fn span(&self, first: u64, count: u64) -> Span {
         let len = self.codec.stretch_len() as u64;
-        let end = first.saturating_add(count).saturating_mul(len);
+        // At most one batch behind the end, which is below 2^63.
+        let end = (first + count) * len;
         Span::exact_between(first * len, end.min(self.byte_len))
     }
 

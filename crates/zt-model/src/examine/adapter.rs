@@ -9,83 +9,92 @@ use serde_json::Value;
 
 use crate::arithmetic::Factor;
 use crate::examine::Finding;
-use crate::examine::folder::{Folder, TensorInfo, some_of};
+use crate::examine::folder::{Folder, TensorInfo, Weights, some_of};
 use zt_convert::Kinds;
 
 const CONFIG: &str = "adapter_config.json";
 const STEM: &str = "adapter_model";
 
+/// What to do if the files are of two adapters.
+const OF_ONE: &str = "fetch both files of one adapter";
+
 pub(super) fn examine(kinds: &Kinds, folder: &Folder, findings: &mut Vec<Finding>) {
-    let config = folder.json(CONFIG);
-    let mut weights = folder.files.iter().filter(|file| file.stem == STEM);
-    let (config, weights) = match (config, weights.next()) {
-        (None, None) => return,
-        (Some(_), None) => {
-            let message = "adapter_config.json is there, and no adapter_model".to_owned();
-            let advice = "fetch adapter_model.safetensors of the same adapter";
-            return findings.push(folder.finding("adapter", [CONFIG], message, advice));
-        }
-        (None, Some(file)) => {
-            let message = format!("{:?} has no adapter_config.json beside it", file.name);
-            let advice =
-                "fetch it: without it no loader knows the base and the scale of the adapter";
-            return findings.push(folder.finding("adapter", [&file.name], message, advice));
-        }
+    let mut files = folder.files.iter().filter(|file| file.stem == STEM);
+    let (config, weights) = match (folder.json(CONFIG), files.next()) {
         (Some(config), Some(weights)) => (config, weights),
+        (config, weights) => return findings.extend(missing(folder, config.is_some(), weights)),
     };
     let is_lora = config.get("peft_type").and_then(Value::as_str) == Some("LORA");
     // Opening a file that cannot be opened gives the error.
     if !is_lora || weights.tensors.is_empty() {
         return;
     }
-    let finding = |code, message, advice: &str| {
-        folder.finding(code, [CONFIG, &weights.name], message, advice)
-    };
     let pairs = pairs(&weights.tensors);
-    let single = modules(&pairs, |_, a, b| a.is_some() != b.is_some());
-    if !single.is_empty() {
-        let message =
-            format!("these modules have one of lora_A and lora_B only: {}", some_of(single));
-        findings.push(finding("adapter", message, "fetch or save the adapter again"));
-    }
-    if pairs.is_empty() {
-        let message =
-            "adapter_config.json is of a LoRA, and the weights have no lora_A or lora_B".to_owned();
-        findings.push(finding("adapter", message, "fetch both files of one adapter"));
-        return;
-    }
-    let has_patterns =
-        |key| config.get(key).and_then(Value::as_object).is_some_and(|it| !it.is_empty());
-    let rank = config.get("r").and_then(Value::as_u64).filter(|_| !has_patterns("rank_pattern"));
-    if let Some(rank) = rank {
-        let other = modules(&pairs, |_, a, _| a.is_some_and(|a| a.shape.first() != Some(&rank)));
-        if !other.is_empty() {
-            let message = format!(
-                "adapter_config.json gives the rank {rank}, these modules have another: {}",
-                some_of(other)
-            );
-            findings.push(finding("adapter", message, "fetch both files of one adapter"));
+    let found = if pairs.is_empty() {
+        let message = "adapter_config.json is of a LoRA, and the weights have no lora_A or lora_B";
+        vec![("adapter", message.to_owned(), OF_ONE)]
+    } else {
+        let base = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path, &[]).ok());
+        let of_base = base.and_then(|base| of_another_base(&pairs, &base));
+        [unpaired(&pairs), of_another_rank(&pairs, &config), of_base]
+            .into_iter()
+            .flatten()
+            .collect()
+    };
+    findings.extend(found.into_iter().map(|(code, message, advice)| {
+        folder.finding(code, [CONFIG, &weights.name], message, advice)
+    }));
+}
+
+/// A finding about both files: its code, message and advice.
+type Found = (&'static str, String, &'static str);
+
+/// One of two files is missing.
+fn missing(folder: &Folder, has_config: bool, weights: Option<&Weights>) -> Option<Finding> {
+    match weights {
+        None if has_config => {
+            let message = "adapter_config.json is there, and no adapter_model".to_owned();
+            let advice = "fetch adapter_model.safetensors of the same adapter";
+            Some(folder.finding("adapter", [CONFIG], message, advice))
+        }
+        None => None,
+        Some(file) => {
+            let message = format!("{:?} has no adapter_config.json beside it", file.name);
+            let advice =
+                "fetch it: without it no loader knows the base and the scale of the adapter";
+            Some(folder.finding("adapter", [&file.name], message, advice))
         }
     }
-    let Some(base) = base_of(folder, &config).and_then(|path| Folder::read(kinds, &path, &[]).ok())
-    else {
-        return;
-    };
+}
+
+fn unpaired(pairs: &Pairs<'_>) -> Option<Found> {
+    let single = modules(pairs, |_, a, b| a.is_some() != b.is_some());
+    let names = (!single.is_empty()).then(|| some_of(single))?;
+    let message = format!("these modules have one of lora_A and lora_B only: {names}");
+    Some(("adapter", message, "fetch or save the adapter again"))
+}
+
+fn of_another_rank(pairs: &Pairs<'_>, config: &Value) -> Option<Found> {
+    let patterns = config.get("rank_pattern").and_then(Value::as_object);
+    let rank = config.get("r").and_then(Value::as_u64);
+    let rank = rank.filter(|_| patterns.is_none_or(|patterns| patterns.is_empty()))?;
+    let other = modules(pairs, |_, a, _| a.is_some_and(|a| a.shape.first() != Some(&rank)));
+    let names = (!other.is_empty()).then(|| some_of(other))?;
+    let message =
+        format!("adapter_config.json gives the rank {rank}, these modules have another: {names}");
+    Some(("adapter", message, OF_ONE))
+}
+
+fn of_another_base(pairs: &Pairs<'_>, base: &Folder) -> Option<Found> {
     let tensors = base.files.iter().filter(|file| file.stem != STEM);
     let tensors: Vec<&TensorInfo> = tensors.flat_map(|file| &file.tensors).collect();
-    if tensors.is_empty() {
-        return;
-    }
-    let unfit = unfit(&pairs, &tensors);
-    if !unfit.is_empty() {
-        let (count, all) = (unfit.len(), pairs.len());
-        let message = format!(
-            "{count} of {all} modules are not in the base, or have another shape there: {}",
-            some_of(unfit)
-        );
-        let advice = "use the base that the adapter was trained on";
-        findings.push(finding("adapter-base", message, advice));
-    }
+    let unfit = if tensors.is_empty() { Vec::new() } else { unfit(pairs, &tensors) };
+    let (count, all) = (unfit.len(), pairs.len());
+    let names = (!unfit.is_empty()).then(|| some_of(unfit))?;
+    let message = format!(
+        "{count} of {all} modules are not in the base, or have another shape there: {names}"
+    );
+    Some(("adapter-base", message, "use the base that the adapter was trained on"))
 }
 
 /// The modules with their `lora_A` and `lora_B`.

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use zt::container::Hasher;
+use zt::container::memory::in_memory;
 use zt::{Digest, DigestAlgorithm, Error, ErrorKind, FileSource, Progress, Result, Source};
 
 /// Compares the bytes of a file in a cache of the Hub with its name: `blobs/SHA256`, to which the file at `path` is a
@@ -54,11 +55,11 @@ fn sha256(path: &Path, progress: Option<Progress<'_>>) -> Result<String> {
     let (mut offset, end) = (0u64, source.byte_len());
     let mut piece = Vec::new();
     while offset < end {
-        let len = PIECE.min(end.saturating_sub(offset));
-        piece.resize(usize::try_from(len).unwrap_or(0), 0);
+        let len = PIECE.min(end.strict_sub(offset));
+        piece.resize(in_memory(len), 0);
         source.read_at(offset, &mut piece)?;
         hasher.update(&piece);
-        offset = offset.saturating_add(len);
+        offset = offset.strict_add(len);
         progress.map_or(Ok(()), |progress| progress.report(0))?;
     }
     let digest: Digest = hasher.finish();

@@ -107,11 +107,12 @@ fn other_dtype<'t>(
         _ => return None,
     };
     let types = [DType::F64, DType::F32, DType::F16, DType::BF16];
-    let mut bytes = [0u64; 4];
+    let mut bytes = [0u128; 4];
     for tensor in tensors {
         let at = types.iter().position(|dtype| tensor.dtype == Some(*dtype));
         if let Some(sum) = at.and_then(|at| bytes.get_mut(at)) {
-            *sum = sum.saturating_add(tensor.byte_len);
+            // Fewer than 2^64 tensors cannot overflow it.
+            *sum = sum.strict_add(tensor.byte_len.unwrap_or(0).into());
         }
     }
     let (most, found) = bytes.into_iter().zip(types).max_by_key(|(sum, _)| *sum)?;

@@ -53,7 +53,8 @@ pub(super) struct TensorInfo {
     pub(super) shape: Vec<u64>,
     /// `None` for a tensor that is not dense.
     pub(super) dtype: Option<DType>,
-    pub(super) byte_len: u64,
+    /// `None` if it is unknown, or 2^64 or more.
+    pub(super) byte_len: Option<u64>,
     /// Where its bytes are in its file.
     pub(super) span: Option<Span>,
 }
@@ -222,13 +223,12 @@ pub(super) fn tensors_of(file: &File) -> Vec<TensorInfo> {
     let entries = file.entries().into_iter();
     let info = |entry: zt::Entry<'_>| {
         let tensor = entry.tensor().ok()?;
-        let components = tensor.components().map(|(_, component)| &component.blob);
-        let byte_len = components.map(|blob| blob.decoded_len.unwrap_or(0));
+        let mut lens = tensor.components().map(|(_, component)| component.blob.decoded_len);
         Some(TensorInfo {
             name: entry.name().to_owned(),
             shape: tensor.shape().to_vec(),
             dtype: tensor.dtype(),
-            byte_len: byte_len.fold(0, u64::saturating_add),
+            byte_len: lens.try_fold(0u64, |sum, byte_len| sum.checked_add(byte_len?)),
             span: tensor.file_spans().next().flatten(),
         })
     };

@@ -75,7 +75,13 @@ fn write_index_at(kinds: &Kinds, path: &Path, overwrite: bool) -> Result<Written
                 let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
                 return Err(error.with_object(&tensor.name));
             }
-            total_size = total_size.saturating_add(tensor.byte_len);
+            let sum = tensor.byte_len.and_then(|byte_len| total_size.checked_add(byte_len));
+            total_size = sum.ok_or_else(|| {
+                let message =
+                    "the number of its bytes is unknown, or those of all tensors are 2^64 or more";
+                let error = Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message);
+                error.with_object(&tensor.name)
+            })?;
         }
     }
     let tensors = owners.len() as u64;

@@ -81,13 +81,13 @@ fn examine_numbers(
     if extension == "gguf" {
         return false;
     }
-    let found: BTreeSet<u32> = shards.iter().filter_map(|shard| Some(shard.number?.0)).collect();
-    let first = u32::from(!found.contains(&0));
-    let missing = u64::from(count).saturating_sub(found.len() as u64);
-    if missing > 0 {
-        let all = first..=count.saturating_sub(1).saturating_add(first);
-        let mut absent = all.filter(|number| !found.contains(number));
-        let number = absent.next().unwrap_or(first);
+    let numbers = shards.iter().filter_map(|shard| Some(u64::from(shard.number?.0)));
+    let numbers: BTreeSet<u64> = numbers.collect();
+    let first = u64::from(!numbers.contains(&0));
+    let (count, found) = (u64::from(count), numbers.len() as u64);
+    if let Some(missing @ 1..) = count.checked_sub(found) {
+        let number = (first..).zip(&numbers).find(|(number, found)| number != *found);
+        let number = number.map_or(first.strict_add(numbers.len() as u64), |(number, _)| number);
         let message = format!(
             "{missing} of {count} shards of {stem:?} are missing, the first is number {number}"
         );
@@ -199,7 +199,7 @@ fn compare<'n>(
 /// Two indices of the same tensors, except for variants of a model.
 fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
     for (at, (name, index)) in folder.indices.iter().enumerate() {
-        for (other_name, other) in folder.indices.iter().skip(at.saturating_add(1)) {
+        for (other_name, other) in folder.indices.iter().skip(at).skip(1) {
             let extension = |shards: &[String]| {
                 let first = shards.first()?;
                 Some(first.rsplit_once('.')?.1.to_owned())
@@ -257,5 +257,5 @@ fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
 /// Whether at least half of the smaller set of names is in the other.
 fn overlap(a: &BTreeSet<&str>, b: &BTreeSet<&str>) -> bool {
     let common = a.intersection(b).count();
-    common > 0 && common.saturating_mul(2) >= a.len().min(b.len())
+    common > 0 && common >= a.len().min(b.len()).div_ceil(2)
 }
