@@ -50,6 +50,7 @@ mod _zt {
         examine::{Finding, examine},
         hash::{ContentHash, hash},
         program::_program,
+        quantize::{Quantization, quantize},
         register::{register_format, register_kind},
         repair::{Recovery, repair},
     };

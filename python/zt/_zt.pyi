@@ -133,6 +133,23 @@ def convert(
 
 merge = convert
 
+def quantize(
+    source: File | _Source,
+    target: _Path | _Writable,
+    *,
+    type: str | None = None,
+    bits: int = 4,
+    group_size: int = 128,
+    signed: bool = False,
+    include: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    kind: str | None = None,
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> Quantization: ...
+
 def register_kind(kind: _Kind) -> None: ...
 def register_format(
     name: str,
@@ -458,6 +475,17 @@ class Conversion:
     def damaged(self) -> list[str]: ...
     @property
     def duplicates(self) -> list[tuple[str, Path | None]]: ...
+    @property
+    def warnings(self) -> list[FileWarning]: ...
+
+@final
+class Quantization:
+    @property
+    def errors(self) -> dict[str, tuple[float, float, float | None]]: ...
+    @property
+    def kept(self) -> list[str]: ...
+    @property
+    def nbytes(self) -> int: ...
     @property
     def warnings(self) -> list[FileWarning]: ...
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use zt_convert::{ConvertOptions, Duplicate, Input, OnDuplicate};
+use zt_convert::{ConvertOptions, Duplicate, Input, OnDuplicate, Summary};
 use zt_model::{Location, LocationOptions};
 
 use crate::read::open::opened;
@@ -22,7 +22,7 @@ use crate::write::options::{self, Given, kind_of};
 /// The result of :func:`convert`.
 #[pyclass(frozen, module = "zt")]
 pub(crate) struct Conversion {
-    summary: zt_convert::Summary,
+    summary: Summary,
 }
 
 #[pymethods]
@@ -192,17 +192,31 @@ pub(crate) fn convert<'py>(
         .allow_inf(allow_inf || lossy)
         .overwrite(overwrite);
     let options = options.dtype(dtype.transpose()?);
+    let watch = Watch::new(progress).threads(threads);
+    let summary = write_to(py, target, &inputs, options, &places, watch)?;
+    Ok(Conversion { summary })
+}
+
+/// Writes `inputs` to a path, a URL, or an object with `write`.
+pub(crate) fn write_to<'py>(
+    py: Python<'py>,
+    target: &Bound<'py, PyAny>,
+    inputs: &[Input],
+    options: ConvertOptions<'_>,
+    places: &LocationOptions<'_>,
+    watch: Watch<'py>,
+) -> Result<Summary> {
+    let path = path_of(target)?;
     if path.is_none() && !target.hasattr("write")? {
         let text = "expected a path or an object with write as the target";
         return Err(PyTypeError::new_err(text));
     }
     let sink = Sink::new(target);
-    let summary = Watch::new(progress).threads(threads).run(py, |progress| {
+    watch.run(py, |progress| {
         let options = options.progress(progress);
-        let Some(path) = &path else {
-            return kinds.convert(&inputs, sink, &options);
-        };
-        Location::new(path).convert(&inputs, &options, &places)
-    })?;
-    Ok(Conversion { summary })
+        match &path {
+            Some(path) => Location::new(path).convert(inputs, &options, places),
+            None => kinds().convert(inputs, sink, &options),
+        }
+    })
 }

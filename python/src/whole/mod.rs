@@ -5,6 +5,7 @@
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
 //! | `convert` | files as one file of any kind |
 //! | `delta` | a file as the difference from another |
+//! | `quantize` | a file with quantized values |
 //! | `examine` | whether the files of a folder make one model |
 //! | `repair` | a damaged file, mended or saved |
 //! | `program` | the program `zt` |
@@ -18,5 +19,6 @@ pub(crate) mod diff;
 pub(crate) mod examine;
 pub(crate) mod hash;
 pub(crate) mod program;
+pub(crate) mod quantize;
 pub(crate) mod register;
 pub(crate) mod repair;
