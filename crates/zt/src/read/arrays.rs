@@ -22,7 +22,6 @@ const STRETCH: usize = 128 << 10;
 const PIECE: usize = 8 << 20;
 
 /// The values of an object, or of one of its components.
-#[derive(Clone)]
 pub(crate) struct Array<'f> {
     pub(crate) tensor: Tensor<'f>,
     /// `None` for the dense value.

@@ -214,13 +214,15 @@ fn of(
         let part = Part::of(&elements, tensor.registry(), sketcher.as_ref(), start);
         part.map_err(|error| (0, error))
     };
-    let found = for_each(&[array.clone()], is_alone, gauge, look, |part| all.append(part));
+    let arrays = [array];
+    let found = for_each(&arrays, is_alone, gauge, look, |part| all.append(part));
     found.map_err(|(_, error)| error)?;
+    let [array] = &arrays;
     let mut values = all.stats;
-    let absent = absent(&array, values.count);
+    let absent = absent(array, values.count);
     values.add_zeros(absent);
     let is_integer = values.has_integers();
-    let (dead_rows, dead_columns) = dead::rows_and_columns(&array, &values, gauge)?;
+    let (dead_rows, dead_columns) = dead::rows_and_columns(array, &values, gauge)?;
     let mut sketch = sketcher.map(|it| it.finish(absent, is_integer, &all.sums));
     if let (Some(sketch), Some(side)) = (&mut sketch, options.sketches) {
         if array.part.is_some() {
