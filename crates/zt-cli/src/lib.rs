@@ -11,12 +11,12 @@
 //!
 //! | room | |
 //! | --- | --- |
-//! | [`cli`] | the arguments of the program, and their parser |
-//! | [`commands`] | one file per command: it asks the library and prints the answer |
-//! | [`args`] | groups of arguments that several commands share |
-//! | [`files`] | paths and names of files |
-//! | [`output`] | stdout and stderr: tables, JSON, colour, numbers, bars |
-//! | [`failure`] | why a command ends: exit codes, failures, signals |
+//! | `cli` | the arguments of the program, and their parser |
+//! | `commands` | one file per command: it asks the library and prints the answer |
+//! | `args` | groups of arguments that several commands share |
+//! | `files` | paths and names of files |
+//! | `output` | stdout and stderr: tables, JSON, colour, numbers, bars |
+//! | `failure` | why a command ends: exit codes, failures, signals |
 //!
 //! Every kind of file opens as a `zt::File`, so every command reads every kind. A command that edits
 //! a file in place takes `.zt` alone.
