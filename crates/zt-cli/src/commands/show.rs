@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::output::array;
 use crate::output::size::human;
 use crate::output::stats::Shown;
-use crate::output::text::{cell, shape as shape_text};
+use crate::output::text::{self, cell, shape as shape_text};
 use crate::output::value::Float;
 
 /// Show the values of an object
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         match (error.code(), tensor.components().next()) {
             (codes::ALLOCATION, _) => output.hint("--slice shows a part, which needs less memory"),
             (codes::UNSUPPORTED, Some((role, _))) if is_unknown => {
-                let (path, name) = (arguments.file.display(), cell(&arguments.name));
+                let (path, name) = (text::path(&arguments.file), cell(&arguments.name));
                 let call = format!("zt cat {path} {name} --component {}", cell(role));
                 output.hint(format!("{call} writes the bytes of a component"));
             }
