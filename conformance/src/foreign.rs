@@ -12,7 +12,7 @@ use zt::{Entry, ErrorKind, File, HashOptions, Memory, ObjectHash, VerifyOptions}
 
 use crate::corpus;
 use crate::json::{hex, of_value};
-use crate::observe::observe;
+use crate::observe::agree;
 
 /// The kinds of files in `corpus/foreign`: each in a folder of its own, with one ending.
 pub const KINDS: [(&str, &str); 10] = [
@@ -233,12 +233,7 @@ impl Case {
             return;
         }
         let bytes = fs::read(&self.path).expect(&self.name);
-        let by_position = zt_convert::open(&self.path);
-        let memory = zt_convert::open_source(Memory::new(bytes));
-        // Bytes of no kind are an error of the kind that the name of a file stands for.
-        let is_named = memory.as_ref().is_err_and(|error| error.code() == "unknown-kind");
-        let is_named = is_named && by_position.is_err();
-        let same = is_named || observe(by_position) == observe(memory);
+        let same = agree(zt_convert::open(&self.path), zt_convert::open_source(Memory::new(bytes)));
         wrong.unless(same, || "memory and file disagree".to_owned());
     }
 }

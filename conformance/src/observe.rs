@@ -163,6 +163,14 @@ impl Seen {
     }
 }
 
+/// Whether a file is the same from a path and from memory. Bytes of no kind are an error of the kind that the
+/// name stands for, and memory has no name.
+#[must_use]
+pub fn agree(by_path: zt::Result<File>, memory: zt::Result<File>) -> bool {
+    let is_of_no_kind = memory.as_ref().is_err_and(|error| error.code() == "unknown-kind");
+    is_of_no_kind && by_path.is_err() || observe(by_path) == observe(memory)
+}
+
 /// Looks at everything.
 ///
 /// # Panics

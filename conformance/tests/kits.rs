@@ -90,7 +90,8 @@ fn every_format_passes_its_kit() {
 /// Small files of every kind that their own programs wrote pass its kit.
 #[test]
 fn every_kind_passes_its_kit() {
-    const LARGEST: usize = 4 << 10;
+    /// Most files of zTensor 2 have two pages.
+    const LARGEST: usize = 9 << 10;
     for kind in Kinds::builtin().iter() {
         let mut samples = Vec::new();
         for path in files(&corpus()) {
