@@ -276,7 +276,7 @@ fn values_of_an_unknown_type_are_placed_and_not_added() {
     assert_eq!(*dense.as_slice::<u16>().unwrap(), [3, 4, 0, 0, 1, 2]);
     let error = Coo::new([3], values(), &[0, 0]).unwrap().to_dense().unwrap_err();
     assert_eq!(error.code(), "unsupported");
-    // Each value has its elements, or nobody knows where one begins.
+    // Without whole values, the place where a value begins is unknown.
     for (shape, places) in [([3], &[0, 1, 2][..]), ([9], &[0, 1, 2, 3, 4, 5, 6, 7]), ([3], &[])] {
         let coo = Coo::new(shape, values(), places).unwrap();
         assert_eq!(coo.to_dense().unwrap_err().code(), "unsupported");
