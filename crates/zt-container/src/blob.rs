@@ -37,18 +37,6 @@ impl Encoding {
     }
 }
 
-#[cfg(test)]
-#[test]
-fn an_encoding_has_one_name() {
-    for (name, encoding) in [("raw", Encoding::Raw), ("zstd", Encoding::Zstd)] {
-        assert_eq!(Encoding::from_name(name), Some(encoding));
-        assert_eq!(encoding.as_str(), name);
-    }
-    for name in ["", "Raw", "zstd ", "lz4"] {
-        assert_eq!(Encoding::from_name(name), None, "{name}");
-    }
-}
-
 /// One contiguous range of stored bytes, and how to decode and check it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blob {

@@ -56,19 +56,3 @@ impl Record<'_> {
         f32::from_le_bytes(self.bytes(at))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn fields_are_little_endian_and_zero_beyond_the_end() {
-        let fields = Fields(&[1, 2, 3, 4, 5]);
-        assert_eq!((fields.u16(3), fields.u16(4)), (Some(0x0504), None));
-        let record = Record(&[1, 2, 3, 4, 5]);
-        assert_eq!(record.u16(1), 0x0302);
-        assert_eq!(record.u32(1), 0x0504_0302);
-        assert_eq!(record.u32(2), 0);
-        assert_eq!(record.u64(usize::MAX), 0);
-    }
-}

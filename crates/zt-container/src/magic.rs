@@ -34,22 +34,3 @@ impl Layout {
         matches!(self, Layout::V1_1)
     }
 }
-
-#[cfg(test)]
-#[test]
-fn only_files_with_a_footer_are_held_to_the_grid() {
-    let layouts = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
-    let aligned = layouts.map(Layout::requires_alignment);
-    assert_eq!(aligned, [false, false, true]);
-}
-
-/// Existing files hold these values: a change here makes a new format.
-#[cfg(test)]
-#[test]
-fn the_frozen_constants_are_what_files_hold() {
-    assert_eq!(MAGIC, [0x5A, 0x54, 0x45, 0x4E, 0x31, 0x30, 0x30, 0x30]);
-    assert_eq!(MAGIC_0_1, [0x5A, 0x54, 0x45, 0x4E, 0x30, 0x30, 0x30, 0x31]);
-    assert_eq!((HEADER_LEN, SIZE_LEN, ALIGNMENT), (8, 8, 64));
-    assert_eq!(crate::codec::FRAME_CONTENT, 1_048_576);
-    assert_eq!(crate::codec::SINGLE_FRAME_MAX, 4_194_304);
-}

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
 
 use zt_container::{
-    Error, Footer, FramingViolation, Layout, LimitExceeded, Limits, Memory, Result, Span,
+    ALIGNMENT, Error, Footer, FramingViolation, HEADER_LEN, Layout, LimitExceeded, Limits, MAGIC,
+    MAGIC_0_1, Memory, Result, SIZE_LEN, Span,
 };
 
 fn locate(bytes: &[u8]) -> Result<Footer> {
@@ -87,4 +88,21 @@ fn holds_the_manifest_against_the_limit() {
     assert!(Footer::locate(&Memory::new(&bytes), &limits(100)).is_ok());
     let error = Footer::locate(&Memory::new(&bytes), &limits(99)).unwrap_err();
     assert!(matches!(error, Error::Limit(LimitExceeded::Manifest { limit: 99, found: 100 })));
+}
+
+#[test]
+fn only_files_with_a_footer_are_held_to_the_grid() {
+    let layouts = [Layout::V0_1, Layout::V1_0, Layout::V1_1];
+    let aligned = layouts.map(Layout::requires_alignment);
+    assert_eq!(aligned, [false, false, true]);
+}
+
+/// Existing files hold these values: a change here makes a new format.
+#[test]
+fn the_frozen_constants_are_what_files_hold() {
+    assert_eq!(MAGIC, [0x5A, 0x54, 0x45, 0x4E, 0x31, 0x30, 0x30, 0x30]);
+    assert_eq!(MAGIC_0_1, [0x5A, 0x54, 0x45, 0x4E, 0x30, 0x30, 0x30, 0x31]);
+    assert_eq!((HEADER_LEN, SIZE_LEN, ALIGNMENT), (8, 8, 64));
+    assert_eq!(zt_container::codec::FRAME_CONTENT, 1_048_576);
+    assert_eq!(zt_container::codec::SINGLE_FRAME_MAX, 4_194_304);
 }

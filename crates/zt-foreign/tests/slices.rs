@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use zt::{Memory, Source};
-use zt_foreign::slices::{Assembled, Slice, SliceFault, check};
+use zt_foreign::slices::{Assembled, Slice, SliceFault, check, saved_offsets};
 
 /// The offsets and the sizes of a slice.
 type Cut<'c> = (&'c [u64], &'c [u64]);
@@ -184,4 +184,14 @@ fn a_tensor_is_cut_in_few_dimensions() {
     };
     assert_eq!(halves(4), Ok(()));
     assert_eq!(halves(5), Err(SliceFault::Cuts { found: 5 }));
+}
+
+#[test]
+fn offsets_are_read_in_order() {
+    let text = r#"{"w": {"saved_offsets": [2, 0], "more": 1}, "b": {"saved_offsets": []}}"#;
+    let expected = vec![("w".to_owned(), vec![2, 0]), ("b".to_owned(), vec![])];
+    assert_eq!(saved_offsets(text).unwrap(), expected);
+    for text in ["", "[]", "{\"w\": 1}", r#"{"w": {"saved_offsets": [-1]}}"#] {
+        assert!(saved_offsets(text).is_err(), "{text}");
+    }
 }

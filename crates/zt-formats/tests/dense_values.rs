@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 use zt_formats::{
-    Complex, Coo, Csr, Dense, Elements, Packing, Planes, Quantization, Quantized4Bit,
-    QuantizedGroup, Registry, ToObject, bf16,
+    Buffer, Complex, Coo, Csr, Dense, Elements, FormatViolation, Packing, Planes, Quantization,
+    Quantized4Bit, QuantizedGroup, Registry, ToObject, bf16, check_bools,
 };
 use zt_manifest::DType;
 
@@ -53,4 +53,60 @@ fn every_format_gives_values_of_the_type_that_it_declares() {
     assert_dense(&group, &[3], (&expected).into());
     let four_bit = Quantized4Bit::new([1, 3], words, &[0.5f32], &[2f32]).unwrap();
     assert_dense(&four_bit, &[1, 3], (&expected).into());
+}
+
+#[test]
+fn a_buffer_holds_exactly_its_bytes_at_a_multiple_of_eight() {
+    for byte_len in [0usize, 1, 7, 8, 9, 1000] {
+        let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+        let buffer = Buffer::try_from_slice(&bytes).unwrap();
+        assert_eq!(&*buffer, &*bytes);
+        assert!(buffer.as_ptr().addr().is_multiple_of(8));
+    }
+}
+
+#[test]
+fn a_vector_at_a_multiple_of_eight_is_not_copied() {
+    for byte_len in [0usize, 1, 7, 64, 1000] {
+        let bytes: Vec<u8> = (0..byte_len).map(|i| i.to_le_bytes()[0]).collect();
+        let (expected, place) = (bytes.clone(), bytes.as_ptr());
+        let buffer = Buffer::from(bytes);
+        assert_eq!(&*buffer, &*expected);
+        assert!(buffer.as_ptr().addr().is_multiple_of(8));
+        if place.addr().is_multiple_of(8) {
+            assert_eq!(buffer.as_ptr(), place);
+        }
+    }
+}
+
+#[test]
+fn parts_lie_in_one_memory_until_one_is_written_to() {
+    let mut bytes = Buffer::try_zeroed(300).unwrap();
+    for (at, byte) in (0..=u8::MAX).cycle().zip(bytes.iter_mut()) {
+        *byte = at;
+    }
+    let start = bytes.as_ptr();
+    let parts = bytes.into_parts([70, 0, 1, 500, 5].into_iter());
+    let mut parts = parts.collect::<Vec<_>>();
+    let lens: Vec<usize> = parts.iter().map(|part| part.len()).collect();
+    assert_eq!(lens, [70, 0, 1, 300 - 192, 0]);
+    assert_eq!(parts[0].as_ptr(), start);
+    assert_eq!((parts[2][0], parts[3][0]), (128, 192));
+    let one = parts.remove(2);
+    let mut written = one.clone();
+    written[0] = 9;
+    parts[0][1] = 9;
+    drop(parts);
+    assert_eq!((one[0], written[0]), (128, 9));
+}
+
+#[test]
+fn the_first_byte_that_is_no_bool_is_named() {
+    let mut bytes = vec![1; 10_000];
+    assert_eq!(check_bools(&bytes), Ok(()));
+    bytes[9_001] = 3;
+    bytes[9_000] = 255;
+    let (position, value) = (9_000, 255);
+    let fault = FormatViolation::BoolValue { position, value };
+    assert_eq!(check_bools(&bytes), Err(fault.of_object()));
 }

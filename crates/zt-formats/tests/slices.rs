@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use proptest::prelude::*;
 use zt_formats::{
     Complex, Dense, Element, Elements, F8E5M2, Misuse, Places, Selection, Slice, SliceFault, bf16,
+    dense_byte_len, element_count,
 };
 
 /// The places of `start:stop:step` in a dimension, found one by one.
@@ -304,4 +305,52 @@ fn ranges_and_indices_are_slices() {
     // No place is after the last one that a slice can name.
     let places = Places::resolve(&[Slice::from(u64::MAX..)], &[10]).unwrap();
     assert_eq!(places[0].count(), 0);
+}
+
+#[test]
+fn places_and_positions_are_each_others_inverse() {
+    for dimension in 0..7 {
+        let texts = ["", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3"];
+        for text in texts {
+            let slices = Slice::parse_list(text).unwrap();
+            let Ok(places) = Places::resolve(&slices, &[dimension]) else {
+                continue; // An index outside.
+            };
+            let places = places.first().unwrap();
+            let taken: Vec<u64> = (0..).map_while(|at| places.get(at)).collect();
+            assert_eq!(taken.len() as u64, places.count(), "{text} of {dimension}");
+            let is_whole = taken.iter().copied().eq(0..dimension);
+            assert_eq!(places.is_whole(), is_whole, "{text} of {dimension}");
+            for place in 0..dimension {
+                let position = taken.iter().position(|taken| *taken == place);
+                let position = position.map(|position| position as u64);
+                assert_eq!(places.position(place), position, "{text} of {dimension}");
+            }
+            let hull = places.hull();
+            assert!(taken.iter().all(|place| hull.contains(place)));
+            let inner = places.within(hull.clone());
+            assert_eq!(inner.dimension(), hull.end - hull.start);
+            let moved = (0..).map_while(|at| inner.get(at));
+            assert!(moved.eq(taken.iter().map(|place| place - hull.start)));
+        }
+    }
+}
+
+#[test]
+fn a_scalar_has_one_element() {
+    assert_eq!(element_count(&[]), Some(1));
+    assert_eq!(dense_byte_len(&[], 8), Some(8));
+}
+
+#[test]
+fn a_zero_dimension_wins_over_an_overflow() {
+    assert_eq!(element_count(&[1 << 40, 1 << 40, 0]), Some(0));
+    assert_eq!(element_count(&[0, u64::MAX, u64::MAX]), Some(0));
+}
+
+#[test]
+fn products_that_wrap_are_refused() {
+    assert_eq!(element_count(&[1 << 32, 1 << 32]), None);
+    assert_eq!(dense_byte_len(&[(1 << 62) + 4], 4), None);
+    assert_eq!(dense_byte_len(&[1 << 61], 4), Some(1 << 63));
 }

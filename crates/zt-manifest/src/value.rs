@@ -174,36 +174,3 @@ from! {
     List => |value| Value::Array(value),
     Attributes => |value| Value::Map(value),
 }
-
-#[cfg(test)]
-mod tests {
-    use super::Value;
-
-    #[test]
-    fn integers_keep_their_value_at_every_border() {
-        for value in [0, 1, -1, i64::MAX, i64::MIN, i64::MIN + 1] {
-            assert_eq!(Value::from(value).as_i64(), Some(value));
-        }
-        assert_eq!(Value::from(-1i64), Value::Negative(0));
-        assert_eq!(Value::from(i8::MIN), Value::from(-128i16));
-        assert_eq!(Value::from(usize::MAX), Value::from(usize::MAX as u64));
-        assert_eq!(Value::Negative(u64::MAX).as_i128(), Some(-(1 << 64)));
-        assert_eq!(Value::Negative(1 << 63).as_i64(), None);
-        assert_eq!(Value::Unsigned(1 << 63).as_i64(), None);
-    }
-
-    #[test]
-    fn floats_are_equal_where_their_bits_are() {
-        assert_eq!(Value::Float(f64::NAN), Value::Float(f64::NAN));
-        assert_ne!(Value::Float(-0.0), Value::Float(0.0));
-        assert_ne!(Value::Float(1.0), Value::Unsigned(1));
-    }
-
-    #[test]
-    fn tags_are_equal_where_number_and_content_are() {
-        let tag = |number, content: u64| Value::Tag(number, Box::new(content.into()));
-        assert_eq!(tag(1, 7), tag(1, 7));
-        assert_ne!(tag(1, 7), tag(2, 7));
-        assert_ne!(tag(1, 7), tag(1, 8));
-    }
-}

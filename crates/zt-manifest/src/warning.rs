@@ -87,26 +87,3 @@ impl fmt::Display for Warning {
         f.write_str(&text)
     }
 }
-
-#[cfg(test)]
-#[test]
-fn a_warning_says_what_it_is_about() {
-    let (version, role) = (|| "1.9.0+x".to_owned(), || "data".to_owned());
-    let (algorithm, reason) = ("xxh64".to_owned(), "it is not a map");
-    let newer = Warning::NewerMinor { version: version() };
-    let suffix = Warning::VersionSuffix { version: version() };
-    let (offset, of_data) = (72, Some("data"));
-    let misaligned = Warning::Misaligned { role: role(), offset };
-    let unknown = Warning::UnknownDigest { role: role(), algorithm };
-    let chunks = Warning::Chunks { role: role(), reason };
-    for (warning, code, role, words) in [
-        (newer, "newer-minor", None, "\"1.9.0+x\" is newer than 1.2"),
-        (suffix, "version-suffix", None, "\"1.9.0+x\" has a suffix"),
-        (misaligned, "alignment", of_data, "72 is not a multiple of 64"),
-        (unknown, "unknown-digest", of_data, "xxh64"),
-        (chunks, "chunk-digests", of_data, "not verified: it is not a map"),
-    ] {
-        assert_eq!((warning.code(), warning.role()), (code, role));
-        assert!(warning.to_string().contains(words), "{warning}");
-    }
-}

@@ -10,7 +10,7 @@ use zt_manifest::{
     Attributes, Blob, ByteOrder, Component, DType, Digest, EncodedObject, Encoding, Manifest,
     ManifestEncoder, Misuse, Object, Span, Value,
 };
-use zt_manifest::{Error, Fault, Index, Layout, Limits};
+use zt_manifest::{Error, Fault, Index, Layout, Limits, Warning};
 
 fn blob() -> Blob {
     Blob::raw(Span::new(64, 24).unwrap())
@@ -265,4 +265,26 @@ fn an_object_that_is_refused_leaves_nothing_behind() {
     assert_eq!(pieces.len(), 3, "the objects follow each other");
     let expected = manifest(vec![("a", object()), ("c", object())]);
     assert_eq!(pieces.concat(), expected.to_cbor().unwrap());
+}
+
+#[test]
+fn a_warning_says_what_it_is_about() {
+    let (version, role) = (|| "1.9.0+x".to_owned(), || "data".to_owned());
+    let (algorithm, reason) = ("xxh64".to_owned(), "it is not a map");
+    let newer = Warning::NewerMinor { version: version() };
+    let suffix = Warning::VersionSuffix { version: version() };
+    let (offset, of_data) = (72, Some("data"));
+    let misaligned = Warning::Misaligned { role: role(), offset };
+    let unknown = Warning::UnknownDigest { role: role(), algorithm };
+    let chunks = Warning::Chunks { role: role(), reason };
+    for (warning, code, role, words) in [
+        (newer, "newer-minor", None, "\"1.9.0+x\" is newer than 1.2"),
+        (suffix, "version-suffix", None, "\"1.9.0+x\" has a suffix"),
+        (misaligned, "alignment", of_data, "72 is not a multiple of 64"),
+        (unknown, "unknown-digest", of_data, "xxh64"),
+        (chunks, "chunk-digests", of_data, "not verified: it is not a map"),
+    ] {
+        assert_eq!((warning.code(), warning.role()), (code, role));
+        assert!(warning.to_string().contains(words), "{warning}");
+    }
 }

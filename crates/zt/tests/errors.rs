@@ -332,3 +332,23 @@ fn errors_of_every_layer_have_their_kind() {
         assert_eq!(error.kind(), kind, "{error}");
     }
 }
+
+#[test]
+fn the_closest_name_is_found() {
+    let names = ["layers.0.bias", "layers.0.weight", "layers.1.weight", "größe"];
+    for (asked, expected) in [
+        ("layers.0.wieght", Some("layers.0.weight")),
+        ("layers.1.wight", Some("layers.1.weight")),
+        ("layer.0.bias", Some("layers.0.bias")),
+        ("layers.0.weights", Some("layers.0.weight")),
+        ("grösse", Some("größe")),
+        ("größer", Some("größe")),
+        ("nope", None),
+        ("", None),
+        ("embed.weight", None),
+    ] {
+        assert_eq!(zt::nearest(asked, names.into_iter()), expected, "{asked}");
+    }
+    let long = "x".repeat(257);
+    assert_eq!(zt::nearest(&long, [long.as_str()].into_iter()), None);
+}

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use zt::diff::{Change, DiffOptions, summary};
-use zt::stats::{Stats, StatsOptions, stats};
-use zt::{Dense, DigestAlgorithm, File, WriteOptions};
+use zt::stats::{Bound, Finite, Stats, StatsOptions, stats};
+use zt::{Dense, DigestAlgorithm, Elements, File, Registry, WriteOptions};
 
 /// More than cores read together, and no whole number of stretches.
 fn values() -> Vec<f64> {
@@ -80,4 +80,95 @@ fn a_large_array_with_a_wrong_digest_has_no_figures() {
         panic!("{changes:?}");
     };
     assert_eq!(error.code(), "digest-mismatch");
+}
+
+/// In pieces of `len` values.
+fn of(elements: &Elements<'_>, len: usize) -> Stats {
+    let registry = Registry::builtin();
+    let mut stats = Stats::default();
+    for bytes in elements.bytes.chunks(len * elements.dtype.byte_len()) {
+        stats.append(&Stats::of(&elements.of_same_type(bytes), &registry).unwrap());
+    }
+    stats
+}
+
+fn finite(values: &[f64]) -> Finite {
+    of(&Elements::from(values), 1).finite.unwrap()
+}
+
+#[test]
+fn nan_and_infinities_are_counted_and_left_out() {
+    let values = [1.0, f64::NAN, 3.0, f64::INFINITY, -f64::INFINITY, 0.0, -0.0];
+    for len in [1, 3, 7] {
+        let stats = of(&Elements::from(&values), len);
+        assert_eq!((stats.count, stats.zeros, stats.nan, stats.inf), (7, 2, 1, 2));
+        let finite = stats.finite.unwrap();
+        let (min, max) = (Bound::Real(0.0), Bound::Real(3.0));
+        assert_eq!((finite.min, finite.max, finite.mean), (min, max, 1.0));
+        assert!((finite.std - 1.5f64.sqrt()).abs() < 1e-12);
+        assert!(!stats.is_constant());
+    }
+    assert_eq!(of(&Elements::from(&[f32::NAN; 3]), 2).finite, None);
+    assert!(of(&Elements::from(&[5.0; 4]), 2).is_constant());
+}
+
+#[test]
+fn the_widest_range_does_not_overflow() {
+    let three = finite(&[f64::MAX, f64::MIN, 0.0]);
+    assert!((three.mean / f64::MAX).abs() < 1e-15);
+    assert!((three.std / f64::MAX - (2f64 / 3.0).sqrt()).abs() < 1e-12);
+    let two = finite(&[f64::MAX, f64::MIN]);
+    assert!((two.std / f64::MAX - 1.0).abs() < 1e-12, "{}", two.std);
+    let whole = of(&Elements::from(&[f64::MAX, f64::MIN, 0.0]), 3);
+    assert!((whole.finite.unwrap().std / three.std - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn deviations_are_right_if_their_squares_overflow() {
+    for unit in [1e200, 1e-200, f64::MIN_POSITIVE / 4.0] {
+        for len in [1, 2] {
+            let stats = of(&Elements::from(&[unit, 3.0 * unit]), len);
+            let finite = stats.finite.unwrap();
+            assert!((finite.mean / unit - 2.0).abs() < 1e-12, "{unit}");
+            assert!((finite.std / unit - 1.0).abs() < 1e-12, "{unit}");
+        }
+    }
+}
+
+#[test]
+fn digits_of_values_far_from_zero_are_kept() {
+    let values: Vec<f64> = (0..100_000).map(|at| 1e9 + f64::from(at % 2)).collect();
+    let finite = of(&Elements::from(&values), 5000).finite.unwrap();
+    assert!((finite.mean - 1e9 - 0.5).abs() < 1e-5);
+    assert!((finite.std - 0.5).abs() < 1e-9, "{}", finite.std);
+}
+
+#[test]
+fn a_value_counts_wherever_it_is() {
+    for at in 0..300 {
+        for (value, zeros) in [(-2.0, 0), (3.0, 0), (0.0, 1)] {
+            let mut values = [1.0f32; 300];
+            values[at] = value;
+            let stats = of(&Elements::from(&values), 300);
+            let finite = stats.finite.unwrap();
+            let bounds = [1.0f32.min(value), 1.0f32.max(value)];
+            let bounds = bounds.map(|bound| Bound::Real(bound.into()));
+            assert_eq!(([finite.min, finite.max], stats.zeros), (bounds, zeros));
+            let mean = 1.0 + (f64::from(value) - 1.0) / 300.0;
+            assert!((finite.mean - mean).abs() < 1e-14, "{at}: {value}");
+        }
+    }
+}
+
+#[test]
+fn integers_and_complex_numbers_have_statistics() {
+    let odd = 9_007_199_254_740_993i64;
+    let stats = of(&Elements::from(&[odd, -odd, 0]), 2);
+    let finite = stats.finite.unwrap();
+    let (min, max) = (Bound::Integer((-odd).into()), Bound::Integer(odd.into()));
+    assert_eq!((finite.min, finite.max, stats.zeros), (min, max, 1));
+    let complex = [zt::formats::Complex::new(3f32, 4.0)];
+    let elements = Elements::from(&complex);
+    let stats = Stats::of(&elements, &Registry::builtin()).unwrap();
+    assert_eq!(stats.finite.unwrap().max, Bound::Real(5.0));
 }

@@ -28,18 +28,3 @@ pub fn saved_offsets(text: &str) -> Result<Vec<(String, Vec<u64>)>, SliceFault> 
     let pairs = pairs.into_iter();
     Ok(pairs.map(|(name, saved)| (name, saved.saved_offsets)).collect())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::saved_offsets;
-
-    #[test]
-    fn offsets_are_read_in_order() {
-        let text = r#"{"w": {"saved_offsets": [2, 0], "more": 1}, "b": {"saved_offsets": []}}"#;
-        let expected = vec![("w".to_owned(), vec![2, 0]), ("b".to_owned(), vec![])];
-        assert_eq!(saved_offsets(text).unwrap(), expected);
-        for text in ["", "[]", "{\"w\": 1}", r#"{"w": {"saved_offsets": [-1]}}"#] {
-            assert!(saved_offsets(text).is_err(), "{text}");
-        }
-    }
-}

@@ -118,32 +118,3 @@ fn secret_len(url: &str, scheme: &str) -> usize {
         |at: &usize| !has_container || url.get(..*at).is_some_and(|it| it.contains(':'));
     last.filter(is_secret).unwrap_or(0)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::without_secrets;
-
-    #[test]
-    fn signatures_and_passwords_are_not_shown() {
-        for (text, clean) in [
-            ("no address", "no address"),
-            ("GET https://a.b/c?sig=x&y failed", "GET https://a.b/c?… failed"),
-            ("(s3://k:secret@b/x)", "(s3://…@b/x)"),
-            ("https://token@host/x", "https://…@host/x"),
-            ("az://box@acc.net/x", "az://box@acc.net/x"),
-            ("abfss://box:key@acc.net/x", "abfss://…@acc.net/x"),
-            ("hf://o/r@main/x", "hf://o/r@main/x"),
-            ("https://a/b#t https://c/d?e", "https://a/b?… https://c/d?…"),
-            ("s3://k:ab/cd@b/x: no", "s3://…@b/x: no"),
-            ("s3://k:a?b#c/d@b/x", "s3://…@b/x"),
-            ("s3:/u:secret@b/x", "s3:/…@b/x"),
-            ("(https:u:secret@h/x?y)", "(https:…@h/x?…)"),
-            ("abfs:/box:se/cret@acc/x", "abfs:/…@acc/x"),
-            ("https://h:80/a?mail=b@c", "https://h:80/a?…"),
-            ("error: http: a@b", "error: http: a@b"),
-            ("data:x@y and a::b", "data:x@y and a::b"),
-        ] {
-            assert_eq!(without_secrets(text), clean);
-        }
-    }
-}

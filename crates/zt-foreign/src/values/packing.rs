@@ -65,35 +65,3 @@ impl Source for Packing {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use zt::Memory;
-
-    use super::*;
-
-    #[test]
-    fn bytes_are_the_same_wherever_reading_begins() {
-        for packed in PackedType::ALL {
-            let codes: Vec<u8> = (0..=255).cycle().take(2 * 16384 + 3).collect();
-            let mut expected = vec![0; in_memory(packed.byte_len(codes.len() as u64))];
-            packed.pack(&codes, &mut expected);
-            let stored = [&[0xaa; 5][..], &codes].concat();
-            let count = codes.len() as u64;
-            let source = Packing::new(Arc::new(Memory::new(stored)), 5, count, packed);
-            assert_eq!(source.byte_len(), expected.len() as u64);
-            let len = expected.len();
-            for start in (0..7).chain([len / 2, len - 1, len]) {
-                for end in [start, start + 1, start + 5, len] {
-                    let Some(expected) = expected.get(start..end) else {
-                        continue;
-                    };
-                    let mut bytes = vec![0; expected.len()];
-                    source.read_at(start as u64, &mut bytes).unwrap();
-                    assert_eq!(bytes, expected, "{packed} {start}..{end}");
-                }
-            }
-            assert!(source.read_at(len as u64, &mut [0]).is_err());
-        }
-    }
-}

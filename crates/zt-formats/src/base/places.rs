@@ -173,37 +173,3 @@ impl Places {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_and_positions_are_each_others_inverse() {
-        for dimension in 0..7 {
-            let texts = ["", "1", "-1", "::2", "::-1", "4:1:-2", "-3:", "2:2", "9::-3"];
-            for text in texts {
-                let slices = Slice::parse_list(text).unwrap();
-                let Ok(places) = Places::resolve(&slices, &[dimension]) else {
-                    continue; // An index outside.
-                };
-                let places = places.first().unwrap();
-                let taken: Vec<u64> = (0..).map_while(|at| places.get(at)).collect();
-                assert_eq!(taken.len() as u64, places.count(), "{text} of {dimension}");
-                let is_whole = taken.iter().copied().eq(0..dimension);
-                assert_eq!(places.is_whole(), is_whole, "{text} of {dimension}");
-                for place in 0..dimension {
-                    let position = taken.iter().position(|taken| *taken == place);
-                    let position = position.map(|position| position as u64);
-                    assert_eq!(places.position(place), position, "{text} of {dimension}");
-                }
-                let hull = places.hull();
-                assert!(taken.iter().all(|place| hull.contains(place)));
-                let inner = places.within(hull.clone());
-                assert_eq!(inner.dimension(), hull.end - hull.start);
-                let moved = (0..).map_while(|at| inner.get(at));
-                assert!(moved.eq(taken.iter().map(|place| place - hull.start)));
-            }
-        }
-    }
-}

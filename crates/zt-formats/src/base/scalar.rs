@@ -207,36 +207,3 @@ fn stored(dtype: DType, bytes: &[u8]) -> Scalar {
         DType::Bool => Scalar::Bool(array(bytes) != [0]),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_prints_the_fewest_digits_that_distinguish_it() {
-        let text = |scalar: Scalar| scalar.to_string();
-        assert_eq!(text(Scalar::F16(f16::from_f32(0.1))), "0.1");
-        assert_eq!(text(Scalar::F16(f16::MAX)), "65500.0");
-        assert_eq!(text(Scalar::F16(f16::from_bits(1))), "6e-8");
-        assert_eq!(text(Scalar::BF16(bf16::from_f32(3.15))), "3.16");
-        assert_eq!(text(Scalar::F32(0.1)), "0.1");
-        assert_eq!(text(Scalar::F64(0.1)), "0.1");
-        assert_eq!(text(Scalar::F16(f16::NAN)), "NaN");
-        assert_eq!(text(Scalar::F16(f16::NEG_INFINITY)), "-inf");
-        assert_eq!(text(Scalar::UInt(u64::MAX)), "18446744073709551615");
-        let complex = Scalar::Complex64(Complex::new(1.5, -2.0));
-        assert_eq!(text(complex), "1.5-2.0j");
-    }
-
-    #[test]
-    fn every_half_prints_digits_that_parse_to_it() {
-        for bits in 0..=u16::MAX {
-            let value = f16::from_bits(bits);
-            let read: f32 = Scalar::F16(value).to_string().parse().unwrap();
-            assert!(value.is_nan() || f16::from_f32(read).to_bits() == bits);
-            let value = bf16::from_bits(bits);
-            let read: f32 = Scalar::BF16(value).to_string().parse().unwrap();
-            assert!(value.is_nan() || bf16::from_f32(read).to_bits() == bits);
-        }
-    }
-}

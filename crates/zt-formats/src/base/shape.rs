@@ -17,27 +17,3 @@ pub fn element_count(shape: &[u64]) -> Option<u64> {
 pub fn dense_byte_len(shape: &[u64], value_len: u64) -> Option<u64> {
     element_count(shape)?.checked_mul(value_len)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_scalar_has_one_element() {
-        assert_eq!(element_count(&[]), Some(1));
-        assert_eq!(dense_byte_len(&[], 8), Some(8));
-    }
-
-    #[test]
-    fn a_zero_dimension_wins_over_an_overflow() {
-        assert_eq!(element_count(&[1 << 40, 1 << 40, 0]), Some(0));
-        assert_eq!(element_count(&[0, u64::MAX, u64::MAX]), Some(0));
-    }
-
-    #[test]
-    fn products_that_wrap_are_refused() {
-        assert_eq!(element_count(&[1 << 32, 1 << 32]), None);
-        assert_eq!(dense_byte_len(&[(1 << 62) + 4], 4), None);
-        assert_eq!(dense_byte_len(&[1 << 61], 4), Some(1 << 63));
-    }
-}

@@ -183,19 +183,3 @@ pub(crate) fn to_le(bytes: &mut [u8], width: usize) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_byte_that_is_no_bool_is_named() {
-        let mut bytes = vec![1; 10_000];
-        assert_eq!(check_bools(&bytes), Ok(()));
-        bytes[9_001] = 3;
-        bytes[9_000] = 255;
-        let (position, value) = (9_000, 255);
-        let fault = FormatViolation::BoolValue { position, value };
-        assert_eq!(check_bools(&bytes), Err(fault.of_object()));
-    }
-}

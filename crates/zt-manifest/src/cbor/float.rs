@@ -107,29 +107,6 @@ mod tests {
     }
 
     #[test]
-    fn writes_the_bytes_of_rfc_8949() {
-        // Appendix A.
-        for (value, expected) in [
-            (0.0, &b"\xF9\x00\x00"[..]),
-            (-0.0, b"\xF9\x80\x00"),
-            (1.0, b"\xF9\x3C\x00"),
-            (1.1, b"\xFB\x3F\xF1\x99\x99\x99\x99\x99\x9A"),
-            (65504.0, b"\xF9\x7B\xFF"),
-            (100_000.0, b"\xFA\x47\xC3\x50\x00"),
-            (3.402_823_466_385_288_6e38, b"\xFA\x7F\x7F\xFF\xFF"),
-            (1.0e300, b"\xFB\x7E\x37\xE4\x3C\x88\x00\x75\x9C"),
-            (5.960_464_477_539_063e-8, b"\xF9\x00\x01"),
-            (0.000_061_035_156_25, b"\xF9\x04\x00"),
-            (-4.1, b"\xFB\xC0\x10\x66\x66\x66\x66\x66\x66"),
-            (f64::INFINITY, b"\xF9\x7C\x00"),
-            (f64::NEG_INFINITY, b"\xF9\xFC\x00"),
-            (f64::NAN, b"\xF9\x7E\x00"),
-        ] {
-            assert_eq!(written(value), expected, "{value}");
-        }
-    }
-
-    #[test]
     fn every_half_is_written_as_itself_but_signalling_ones() {
         for half in 0..=u16::MAX {
             let value = widen_half(half.into());
@@ -138,21 +115,6 @@ mod tests {
             let bytes = written(value);
             assert_eq!(bytes.len(), if is_signalling { 9 } else { 3 });
             assert!(is_signalling || bytes == [0xF9, high, low], "{half:04x}");
-        }
-    }
-
-    #[test]
-    fn agrees_with_ciborium_on_every_exponent() {
-        let ends = [0, 1, u64::MAX, 3 << 50, 0x5555_5555_5555];
-        let fractions = ends.into_iter().chain((0..52).map(|bit| 1 << bit));
-        for fraction in fractions {
-            for high in 0..=0xFFFu64 {
-                let value = f64::from_bits(high << 52 | fraction & super::FRACTION);
-                let mut theirs = Vec::new();
-                let header = ciborium_ll::Header::Float(value);
-                ciborium_ll::Encoder::from(&mut theirs).push(header).unwrap();
-                assert_eq!(written(value), theirs, "{:016x}", value.to_bits());
-            }
         }
     }
 }
