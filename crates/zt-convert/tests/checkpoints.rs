@@ -91,6 +91,29 @@ fn tiles_of_a_mesh_are_put_together() {
     assert_eq!(*whole, *expected);
 }
 
+/// A few bytes of metadata could be any number of elements, which commands would read for ever.
+#[test]
+fn a_chunk_that_is_longer_than_its_item_is_refused_before_a_read() {
+    let mut metadata = std::fs::read(corpus("alone").join(".metadata")).unwrap();
+    // The tuple (2, 3), as the pickle has it.
+    let found = metadata.windows(5).filter(|five| five == b"K\x02K\x03\x86").count();
+    assert!(found > 1, "the size and its chunk");
+    for at in 0..metadata.len() - 4 {
+        if metadata[at..].starts_with(b"K\x02K\x03\x86") {
+            metadata[at + 3] = 255;
+        }
+    }
+    let folder = Counted { folder: corpus("alone"), reads: Arc::default() };
+    let (source, url) = (zt::Memory::new(metadata), "s3://bucket/.metadata".to_owned());
+    let input = Kinds::builtin().open_in(source, url, &folder, InputOptions::new());
+    let input = input.unwrap();
+    let error = input.file().tensor("model.0.weight").unwrap_err();
+    assert_eq!(error.code(), "shape-size-mismatch", "{error}");
+    assert!(folder.reads.lock().unwrap().is_empty());
+    let report = input.file().verify(&zt::VerifyOptions::new()).unwrap();
+    assert!(report.problems.iter().any(|problem| problem.code() == "shape-size-mismatch"));
+}
+
 #[test]
 fn bytes_without_a_folder_are_listed_and_say_that_they_need_one() {
     let metadata = FileSource::open(corpus("rows").join(".metadata")).unwrap();

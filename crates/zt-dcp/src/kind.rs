@@ -165,13 +165,19 @@ impl Checkpoint {
             return Err(Violation::Truncated { file, needed, available }.into());
         }
         let element = tensor.element;
+        let expected = byte_len(sizes, element.byte_len).ok_or(SliceFault::Overflow)?;
+        // The elements are stored as they are: a chunk of any sizes is never longer than its item.
+        let found = place.span.byte_len();
+        if expected > found {
+            return Err(Violation::ItemLength { expected, found }.into());
+        }
         let item = Item {
             file: Arc::clone(source),
             path: Arc::clone(path),
             span: place.span,
             element,
             sizes: sizes.to_vec(),
-            byte_len: byte_len(sizes, element.byte_len).ok_or(SliceFault::Overflow)?,
+            byte_len: expected,
             limits: *self.builder.limits(),
             bands: self.bands.clone(),
             elements: OnceLock::new(),

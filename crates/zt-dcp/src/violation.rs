@@ -62,6 +62,8 @@ pub(crate) enum Violation {
     Sizes { expected: Vec<u64>, found: Vec<u64> },
     #[error("the item has elements of {}, the tensor has {expected}", .found.escape_debug())]
     OtherElement { expected: &'static str, found: String },
+    #[error("the item has {found} bytes, but the elements of its chunk take {expected}")]
+    ItemLength { expected: u64, found: u64 },
     #[error("an operation was deferred, so the stored values are not those of the tensor")]
     Deferred,
     #[error("the item has no storage, or a compressed one")]
@@ -134,9 +136,9 @@ impl From<Violation> for Error {
             Violation::NoItem { .. } | Violation::NoStorage => (Malformed, "missing-component"),
             Violation::NoFile { .. } | Violation::Location { .. } => (Malformed, "path"),
             Violation::Truncated { .. } => (Malformed, "truncated"),
-            Violation::Sizes { .. } | Violation::StorageLength { .. } => {
-                (Malformed, "shape-size-mismatch")
-            }
+            Violation::Sizes { .. }
+            | Violation::StorageLength { .. }
+            | Violation::ItemLength { .. } => (Malformed, "shape-size-mismatch"),
             Violation::OtherElement { .. } => (Malformed, "dtype"),
             Violation::OutsideStorage => (Malformed, "bounds"),
             _ => (Malformed, "schema"),

@@ -7,6 +7,8 @@
 mod job;
 mod piece;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use zt_container::codec::Frame;
 use zt_container::{
     Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, bytes_of,
@@ -137,8 +139,18 @@ impl Scan<'_> {
     /// Does pieces in any order, if no digest depends on it.
     fn scattered(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
         let ledger = Ledger::sum(job.span, job.sum);
-        let one =
-            |at: &usize| self.pool.with(|scratch| self.piece(job, cut, *at, &ledger, scratch));
+        // A failed read ends the work on the pieces behind it: a declared length could go on for ever.
+        let unread = AtomicUsize::new(usize::MAX);
+        let one = |at: &usize| {
+            if *at > unread.load(Ordering::Relaxed) {
+                return Ok(Piece::default());
+            }
+            let piece = self.pool.with(|scratch| self.piece(job, cut, *at, &ledger, scratch))?;
+            if piece.is_unread {
+                unread.fetch_min(*at, Ordering::Relaxed);
+            }
+            Ok(piece)
+        };
         let places: Vec<usize> = (0..cut.len()).collect();
         let pieces = parallel::map(&places, one)?;
         self.sum(job, pieces, ledger, Chains::default())
@@ -186,6 +198,9 @@ impl Scan<'_> {
             };
             let (following, ()) = parallel::join(|| prepare(next), chain);
             ready = following?;
+            if pieces.iter().rev().take(ahead).any(|piece: &Piece| piece.is_unread) {
+                break;
+            }
             next = next.strict_add(ready.len());
         }
         let mut outcome = self.sum(job, pieces, ledger, chains)?;

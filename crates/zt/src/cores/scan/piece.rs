@@ -14,6 +14,7 @@ use crate::error::Error;
 const LARGEST_FRAME: u64 = 8 << 20;
 
 /// A piece that has been fetched and decoded.
+#[derive(Default)]
 pub(super) struct Piece {
     pub(super) stored: Span,
     pub(super) content_len: u64,
@@ -31,13 +32,7 @@ impl Piece {
         ledger: &Ledger<'_>,
         scratch: &mut Scratch,
     ) -> Piece {
-        let mut piece = Piece {
-            stored: place.stored,
-            content_len: 0,
-            fault: None,
-            is_unread: false,
-            wrong_bool: None,
-        };
+        let mut piece = Piece { stored: place.stored, ..Piece::default() };
         let fault = piece.fill(job, place, ledger, scratch).err();
         // A source may fail with an error of any kind.
         piece.is_unread = matches!(fault, Some(zt_container::Error::Io(_)));
