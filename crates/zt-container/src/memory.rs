@@ -18,30 +18,32 @@ pub fn in_memory(len: u64) -> usize {
     usize::try_from(len).expect("what is in memory fits the address space")
 }
 
-/// Resizes `bytes`. Their values are unspecified: only growth costs time.
+/// Resizes `values`, which are unspecified then: only growth costs time.
 ///
 /// # Errors
 ///
 /// [`LimitExceeded::Allocation`].
-pub fn resize(bytes: &mut Vec<u8>, byte_len: u64) -> Result<()> {
+pub fn resize<T: Clone + Default>(values: &mut Vec<T>, len: u64) -> Result<()> {
+    // Saturates beyond every memory.
+    let byte_len = len.saturating_mul(size_of::<T>() as u64);
     let refused = || Error::Limit(LimitExceeded::Allocation { byte_len });
-    let len = usize::try_from(byte_len).map_err(|_| refused())?;
-    if let Some(more) = len.checked_sub(bytes.len()) {
-        bytes.try_reserve_exact(more).map_err(|_| refused())?;
+    let len = usize::try_from(len).map_err(|_| refused())?;
+    if let Some(more) = len.checked_sub(values.len()) {
+        values.try_reserve_exact(more).map_err(|_| refused())?;
     }
-    bytes.resize(len, 0);
+    values.resize(len, T::default());
     Ok(())
 }
 
-/// `byte_len` zeros. The caller has compared `byte_len` with the length of the file.
+/// `len` zeros. The caller has compared `len` with the length of the file.
 ///
 /// # Errors
 ///
 /// [`LimitExceeded::Allocation`].
-pub fn zeroed(byte_len: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    resize(&mut bytes, byte_len)?;
-    Ok(bytes)
+pub fn zeroed<T: Clone + Default>(len: u64) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    resize(&mut values, len)?;
+    Ok(values)
 }
 
 /// The stored bytes of `span`, read into `buffer`, which is resized to their length.

@@ -9,7 +9,7 @@ use crate::digest::Digest;
 use crate::error::{Error, FramingViolation, LimitExceeded, Misuse, Result, ZstdFault};
 use crate::hasher::Hasher;
 use crate::limits::Limits;
-use crate::memory::in_memory;
+use crate::memory::{in_memory, resize};
 use crate::source::Source;
 use crate::span::Span;
 
@@ -258,7 +258,7 @@ impl<'a> BlobReader<'a> {
             (Some(bytes), _) => Cow::Borrowed(bytes),
             (None, piece) => {
                 let mut buffer = piece.into_owned();
-                buffer.resize(in_memory(len), 0);
+                resize(&mut buffer, len)?;
                 self.source.read_at(next.offset(), &mut buffer)?;
                 Cow::Owned(buffer)
             }

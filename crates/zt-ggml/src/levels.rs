@@ -77,7 +77,8 @@ impl Blocks<'_> {
         if !block_type.is_known_in(order) {
             return false;
         }
-        let mut levels = vec![[0; 4]; in_memory(block_type.block_len())];
+        let block_len = in_memory(block_type.block_len());
+        let mut levels = vec![[0; 4]; block_len];
         let mut block = Vec::new();
         for bytes in self.bytes().chunks_exact(in_memory(block_type.block_byte_len())) {
             block.clear();

@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{end_of_read, in_memory, zeroed};
 use zt::{Error, Source};
 
 use crate::fault::OnnxFault;
@@ -50,7 +50,7 @@ impl Unravelled {
 
     /// The coordinates in one dimension of `count` values from `first` on.
     fn coordinates(&self, axis: u64, first: u64, count: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; in_memory(count.strict_mul(WIDTH))];
+        let mut bytes = zeroed(count.strict_mul(WIDTH)).map_err(Error::from)?;
         self.flat.read_at(self.offset.strict_add(first.strict_mul(WIDTH)), &mut bytes)?;
         let dimension = self.dimensions.get(in_memory(axis)).copied();
         let (size, stride) = dimension.ok_or(io::ErrorKind::UnexpectedEof)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use zt::container::memory::zeroed;
 use zt::{Limits, Source};
 
 use crate::fault::TorchFault;
@@ -33,7 +34,8 @@ impl Budget {
         let limit = self.limit;
         let len = usize::try_from(byte_len).map_err(|_| TorchFault::Expanding { limit })?;
         self.spend(len)?;
-        let mut bytes = vec![0; len];
+        let bytes = zeroed(byte_len).map_err(|error| TorchFault::Read(error.into()));
+        let mut bytes: Vec<u8> = bytes?;
         let read = self.file.read_at(offset, &mut bytes);
         read.map_err(|error| TorchFault::Read(error.into()))?;
         Ok(bytes)

@@ -2,7 +2,8 @@
 
 use std::io;
 
-use zt::container::memory::in_memory;
+use zt::Error;
+use zt::container::memory::{in_memory, zeroed};
 
 use super::Axis;
 
@@ -47,7 +48,7 @@ impl Axis for Blocks {
     fn fill(&self, first: u64, out: &mut [u64]) -> io::Result<()> {
         let (block, skip) = (first.strict_div(self.area), first.strict_rem(self.area));
         let blocks = skip.strict_add(out.len() as u64).div_ceil(self.area);
-        let mut of_blocks = vec![0; in_memory(blocks)];
+        let mut of_blocks = zeroed(blocks).map_err(Error::from)?;
         self.of_blocks.fill(block, &mut of_blocks)?;
         for (number, coordinate) in (skip..).zip(out) {
             let (block, within) = (number.strict_div(self.area), number.strict_rem(self.area));

@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{end_of_read, in_memory, zeroed};
 use zt::{Blob, Result, Source};
 
 use super::{Axis, Coords, Indices, SparseFault, expect};
@@ -54,7 +54,7 @@ impl Diagonals {
             return Err(SparseFault::Diagonals { found, limit }.into());
         }
         let stored = found.checked_mul(pitch).ok_or(SparseFault::Overflow)?;
-        let mut read = vec![0; in_memory(found)];
+        let mut read = zeroed(found)?;
         offsets.fill(0, &mut read)?;
         let read: Vec<i64> = read.into_iter().map(u64::cast_signed).collect();
         if let Some(offset) = repeated(&read) {

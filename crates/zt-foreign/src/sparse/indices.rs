@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::{Blob, ByteOrder, DType, Source};
+use zt::container::memory::zeroed;
+use zt::{Blob, ByteOrder, DType, Error, Source};
 
 use super::{Axis, SparseFault};
 use crate::strided::Check;
@@ -60,7 +61,7 @@ impl Axis for Indices {
     fn fill(&self, first: u64, out: &mut [u64]) -> io::Result<()> {
         let width = self.dtype.byte_len();
         let offset = self.start.strict_add(first.strict_mul(width as u64));
-        let mut stored = vec![0; out.len().strict_mul(width)];
+        let mut stored = zeroed(out.len().strict_mul(width) as u64).map_err(Error::from)?;
         self.source.read_at(offset, &mut stored)?;
         let stored = stored.chunks_exact(width);
         for (index, stored) in out.iter_mut().zip(stored) {

@@ -22,8 +22,8 @@ mod pointers;
 
 use std::io;
 
-use zt::Source;
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{end_of_read, in_memory, resize};
+use zt::{Error, Source};
 
 pub use diagonals::Diagonals;
 pub use fault::SparseFault;
@@ -234,7 +234,7 @@ impl Source for Coords {
             let axis = axis.ok_or(io::ErrorKind::UnexpectedEof)?;
             let wanted = (skip.strict_add(out.len()) as u64).div_ceil(WIDTH);
             let len = wanted.min(PIECE).min(self.count.strict_sub(first));
-            coordinates.resize(in_memory(len), 0);
+            resize(&mut coordinates, len).map_err(Error::from)?;
             axis.fill(first, &mut coordinates)?;
             bytes.clear();
             bytes.extend(coordinates.iter().flat_map(|it| it.to_le_bytes()));

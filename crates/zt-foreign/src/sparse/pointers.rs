@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use zt::Result;
-use zt::container::memory::in_memory;
+use zt::container::memory::{in_memory, zeroed};
+use zt::{Error, Result};
 
 use super::{Axis, Indices, SparseFault, expect};
 
@@ -70,7 +70,7 @@ impl Pointers {
         let left = self.pointers.count().checked_sub(first);
         let len = left.ok_or(io::ErrorKind::UnexpectedEof)?.min(BLOCK);
         block.pointers.clear();
-        let mut pointers = vec![0; in_memory(len)];
+        let mut pointers = zeroed(len).map_err(Error::from)?;
         self.pointers.fill(first, &mut pointers)?;
         *block = Block { number, pointers };
         Ok(())

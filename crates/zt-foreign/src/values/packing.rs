@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::Source;
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{end_of_read, in_memory, resize};
 use zt::formats::PackedType;
+use zt::{Error, Source};
 
 /// Values that are packed at a time.
 const PIECE: u64 = 16 << 10;
@@ -52,9 +52,9 @@ impl Source for Packing {
             let first = offset / group_len * GROUP;
             let wanted = (skipped + buf.len() as u64).div_ceil(group_len) * GROUP;
             let count = wanted.min(PIECE).min(self.count - first);
-            codes.resize(in_memory(count), 0);
+            resize(&mut codes, count).map_err(Error::from)?;
             self.base.read_at(self.offset + first, &mut codes)?;
-            packed.resize(in_memory(self.packed.byte_len(count)), 0);
+            resize(&mut packed, self.packed.byte_len(count)).map_err(Error::from)?;
             self.packed.pack(&codes, &mut packed);
             let packed = packed.get(in_memory(skipped)..).unwrap_or_default();
             let len = packed.len().min(buf.len());

@@ -120,7 +120,7 @@ fn invalid() -> zt::Error {
 /// Undoes the transposition of a number of elements that is a multiple of 8.
 pub(super) fn unshuffle_bits(bits: &[u8], element_len: usize) -> Option<Vec<u8>> {
     let eight = element_len.checked_mul(8)?;
-    let mut out = vec![0; bits.len()];
+    let mut out = zeroed(bits.len() as u64).ok()?;
     // The bytes of one bit of all elements.
     let row_len = bits.len().checked_div(eight)?;
     if row_len == 0 {

@@ -16,6 +16,7 @@
 use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
 use zt::Result;
 use zt::container::codec::FrameDecompressor;
+use zt::container::memory::resize;
 
 use crate::bytes::fault::Hdf5Fault;
 use crate::filters::bitshuffle::unshuffle_bits;
@@ -203,7 +204,9 @@ impl<'b> Chunk<'b> {
                     return Err(invalid());
                 }
                 let value = u8::try_from(stored_len.unsigned_abs()).map_err(|_| invalid())?;
-                block.resize(block.len().strict_add(stream_len), value);
+                let run = block.len();
+                resize(&mut block, run.strict_add(stream_len) as u64)?;
+                block.iter_mut().skip(run).for_each(|byte| *byte = value);
                 continue;
             }
             let stored = usize::try_from(stored_len).ok();

@@ -30,7 +30,7 @@ pub(super) fn decode(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
     }
     match chunk {
         Some(chunk) => blosc::decode(chunk, limit),
-        None if frame.byte_len <= limit => Ok(vec![0; frame.byte_len]),
+        None if frame.byte_len <= limit => Ok(zeroed(frame.byte_len as u64)?),
         None => Err(invalid()),
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::{AtomicFile, on_all_cores};
 use zt::formats::{Delta, DeltaCodec};
 use zt::{
@@ -360,7 +360,7 @@ impl<'t, 'f> Stretches<'t, 'f> {
     /// Some bytes of both files.
     fn read(&self, span: Span) -> Result<(Vec<u8>, Vec<u8>)> {
         let read = |tensor: &Tensor<'_>| {
-            let mut bytes = vec![0; in_memory(span.byte_len())];
+            let mut bytes = zeroed(span.byte_len())?;
             read_content(tensor, self.role, self.dtype, span.offset(), &mut bytes)?;
             Ok::<_, Error>(bytes)
         };

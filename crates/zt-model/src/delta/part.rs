@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use zt::container::memory::in_memory;
+use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::on_all_cores;
 use zt::formats::{DeltaCodec, FormatViolation};
 use zt::{
@@ -145,7 +145,7 @@ impl Part {
                 self.read_base(start, piece)?;
                 return coded.apply(stretch, piece);
             }
-            let mut values = vec![0; in_memory(whole)];
+            let mut values = zeroed(whole)?;
             self.read_base(start, &mut values)?;
             coded.apply(stretch, &mut values)?;
             let from = in_memory(at - start);

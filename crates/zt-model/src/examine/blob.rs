@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use zt::container::Hasher;
-use zt::container::memory::in_memory;
+use zt::container::memory::resize;
 use zt::{Digest, DigestAlgorithm, Error, ErrorKind, FileSource, Progress, Result, Source};
 
 /// Compares the bytes of a file in a cache of the Hub with its name: `blobs/SHA256`, to which the file at `path` is a
@@ -56,7 +56,7 @@ fn sha256(path: &Path, progress: Option<Progress<'_>>) -> Result<String> {
     let mut piece = Vec::new();
     while offset < end {
         let len = PIECE.min(end.strict_sub(offset));
-        piece.resize(in_memory(len), 0);
+        resize(&mut piece, len)?;
         source.read_at(offset, &mut piece)?;
         hasher.update(&piece);
         offset = offset.strict_add(len);

@@ -77,7 +77,7 @@ impl GrowingTail {
         let trailer_len = trailer.len() as u64;
         let copy_len = trailer_len.checked_next_multiple_of(PAGE);
         let copy_len = copy_len.ok_or(io::Error::from(io::ErrorKind::FileTooLarge))?;
-        let mut buffer = zeroed(copy_len.strict_add(PAGE))?;
+        let mut buffer: Vec<u8> = zeroed(copy_len.strict_add(PAGE))?;
         // At most a page, except if the system reports an unknown length.
         let start = buffer.as_ptr().align_offset(in_memory(PAGE));
         let start = start.min(in_memory(PAGE));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source, memory::in_memory};
+use zt_container::{Footer, HEADER_LEN, Layout, MAGIC_0_1, Source, memory::zeroed};
 
 use super::candidate::{Candidate, Copies, Search};
 use super::fate::Evidence;
@@ -37,7 +37,7 @@ pub(super) fn examine(source: &Arc<dyn Source>, options: &RepairOptions<'_>) -> 
     crate::cores::parallel::on(options.threads, || {
         let gauge = Gauge::new(options.progress);
         let header_len = source.byte_len().min(HEADER_LEN);
-        let mut header = vec![0; in_memory(header_len)];
+        let mut header = zeroed(header_len)?;
         source.read_at(0, &mut header)?;
         let examination = Examination {
             source,

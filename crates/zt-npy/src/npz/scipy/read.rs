@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use zt::container::check_digest;
-use zt::container::memory::in_memory;
+use zt::container::memory::zeroed;
 use zt::foreign::{FileBuilder, SourceId};
 use zt::{Blob, Component, DType, ErrorKind, Object, RawObject, Result, Source, Span};
 use zt_foreign::Meaning;
@@ -259,7 +259,7 @@ fn text(data: &Data<'_>) -> Result<Option<String>> {
     let end = Span::new(data.span.end(), 0).ok_or(NpyFault::Short)?;
     let mut blob = Blob::raw(data.span);
     blob.digest = (data.digest_between)(&[], end)?;
-    let mut bytes = vec![0; in_memory(data.span.byte_len())];
+    let mut bytes = zeroed(data.span.byte_len())?;
     data.source.read_at(data.span.offset(), &mut bytes)?;
     check_digest(&blob, &bytes)?;
     let text = bytes.get(header.bytes.len()..).ok_or(NpyFault::Short)?;
