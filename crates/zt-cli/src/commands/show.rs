@@ -314,21 +314,19 @@ impl<'a> Array<'a> {
         if self.slices.is_some() {
             return self.stats_of(&self.whole()?);
         }
-        Shown::of(self.registry, |take| {
-            let take = |bytes: &[u8]| {
-                let taken = take(&like.of_same_type(bytes));
-                taken.map_err(|error| self.blame(error))
-            };
+        let stats = zt::stats::of_pieces(self.registry, |take| {
+            let take = |bytes: &[u8]| take(&like.of_same_type(bytes));
             match self.role {
                 Some(role) => self.tensor.reader(role)?.for_each_piece(PIECE, take),
                 None => self.tensor.dense_reader()?.for_each_piece(PIECE, take),
             }
-        })
+        });
+        stats.map(Shown::new).map_err(|error| self.blame(error))
     }
 
     fn stats_of(&self, dense: &Dense<'_>) -> zt::Result<Shown> {
-        let stats = Shown::of::<zt::formats::Error>(self.registry, |take| take(dense.elements()));
-        stats.map_err(|error| self.blame(error))
+        let stats = zt::stats::of_pieces(self.registry, |take| take(dense.elements()));
+        stats.map(Shown::new).map_err(|error| self.blame(error))
     }
 }
 

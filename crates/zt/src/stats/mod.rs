@@ -181,6 +181,25 @@ pub fn of_tensor(tensor: &Tensor<'_>, options: &StatsOptions<'_>) -> Result<Obje
     parallel::on(options.threads, || of(tensor, true, options, &Gauge::new(options.progress)))
 }
 
+/// Statistics of values that `for_each` hands on piece by piece, and their histogram: of a part of an object, or of
+/// what a component stores.
+///
+/// # Errors
+///
+/// Those of `for_each`, and as [`Elements::scalars`].
+pub fn of_pieces(
+    registry: &Registry,
+    for_each: impl FnOnce(&mut dyn FnMut(&Elements<'_>) -> Result<()>) -> Result<()>,
+) -> Result<(Stats, Option<Histogram>)> {
+    let (sketcher, mut stats) = (Sketcher::of(None, 0), Stats::default());
+    for_each(&mut |elements| {
+        stats.append(&Part::of(elements, registry, Some(&sketcher), 0)?.stats);
+        Ok(())
+    })?;
+    let histogram = sketcher.finish(0, stats.has_integers(), &[]).histogram;
+    Ok((stats, histogram))
+}
+
 fn of_entry(
     entry: &Entry<'_>,
     is_alone: bool,

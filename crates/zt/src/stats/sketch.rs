@@ -45,6 +45,14 @@ pub struct Histogram {
     pub counts: Vec<u64>,
 }
 
+impl Histogram {
+    /// The edges of the bins, one more than there are bins.
+    pub fn edges(&self) -> Vec<f64> {
+        let edges = self.start..;
+        edges.map(|at| at as f64 * self.width).take(self.counts.len() + 1).collect()
+    }
+}
+
 /// A matrix in blocks of nearly one size. Its rows are the first dimension, its columns all others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocks {
