@@ -33,7 +33,7 @@ use zt::{
     Memory, QuantizedGroup, Slice, Source, ToObject, VerifyOptions, WriteOptions,
 };
 use zt_conformance::foreign;
-use zt_convert::{ConvertOptions, Input, convert};
+use zt_convert::{ConvertOptions, Input, Kinds};
 
 #[global_allocator]
 static ALLOCATOR: Failing = Failing;
@@ -497,7 +497,11 @@ fn imported(bytes: &Arc<[u8]>) -> zt::Result<(usize, u64)> {
     };
     let lens: Vec<u64> = file.entries().iter().map(dense).collect::<zt::Result<_>>()?;
     let mut sink = Counted(0);
-    convert(&[Input::from(file)], &mut sink, &ConvertOptions::new(zt_convert::ZT))?;
+    Kinds::builtin().convert(
+        &[Input::from(file)],
+        &mut sink,
+        &ConvertOptions::new(zt_convert::ZT),
+    )?;
     Ok((lens.len(), lens.iter().sum::<u64>() + sink.0))
 }
 
@@ -514,7 +518,7 @@ fn files_of_other_kinds() {
             let mut options = ConvertOptions::new(kind);
             options = options.lossy(true);
             let mut bytes = Vec::new();
-            convert(&[input], &mut bytes, &options).unwrap();
+            Kinds::builtin().convert(&[input], &mut bytes, &options).unwrap();
             Arc::<[u8]>::from(bytes)
         };
         let bytes = large();
@@ -531,7 +535,7 @@ fn files_of_other_kinds() {
             let mut options = ConvertOptions::new(kind);
             options = options.lossy(true);
             let mut sink = Counted(0);
-            convert(std::slice::from_ref(&input), &mut sink, &options)?;
+            Kinds::builtin().convert(std::slice::from_ref(&input), &mut sink, &options)?;
             Ok(sink.0)
         });
     }

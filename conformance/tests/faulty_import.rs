@@ -15,7 +15,7 @@ use std::sync::Arc;
 use faulty::{Failure, Faults, Faulty, strike_every_read};
 use zt::{Error, ErrorKind, File, HashOptions, VerifyOptions};
 use zt_conformance::corpus;
-use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
 /// Files of each kind, compressed and in another order where the kind can be.
 const FILES: [&str; 19] = [
@@ -94,7 +94,7 @@ fn a_read_that_fails_while_a_file_of_any_kind_is_imported_is_told() {
             let written = |file: &File| {
                 let mut out = Vec::new();
                 let input = Input::from(file.clone());
-                convert(&[input], &mut out, &ConvertOptions::new(ZT)).map(|_| out)
+                Kinds::builtin().convert(&[input], &mut out, &ConvertOptions::new(ZT)).map(|_| out)
             };
             // What is faulty in itself is refused by a conversion, whatever the source does.
             let Ok(expected) = written(&fresh()) else {

@@ -67,7 +67,9 @@ fn classes() {
             let input = zt_convert::Input::from(zt_convert::open(&case.path).unwrap());
             let names: Vec<String> = input.file().names().map(str::to_owned).collect();
             let mut written = Vec::new();
-            zt_convert::convert(&[input], &mut written, &options).expect(&case.name);
+            zt_convert::Kinds::builtin()
+                .convert(&[input], &mut written, &options)
+                .expect(&case.name);
             let again = zt_convert::open_source(memory(&written)).unwrap();
             assert!(names.iter().all(|name| again.tensor(name).is_ok()), "{}", case.name);
         }

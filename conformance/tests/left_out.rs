@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zt::{Entry, File, OpenOptions, VerifyOptions};
 use zt_conformance::corpus;
-use zt_convert::{ConvertOptions, ZT, convert};
+use zt_convert::{ConvertOptions, Kinds, ZT};
 
 /// Files of a folder that were converted without what is at fault in them.
 fn converted(folder: &Path) -> usize {
@@ -38,7 +38,7 @@ fn converted(folder: &Path) -> usize {
             let mut options = ConvertOptions::new(ZT);
             options = options.lossy(lossy);
             let mut out = Vec::new();
-            convert(&inputs, &mut out, &options).map(|summary| (out, summary))
+            Kinds::builtin().convert(&inputs, &mut out, &options).map(|summary| (out, summary))
         };
         let error = to_zt(false).unwrap_err();
         assert!(error.object().is_some_and(|name| faulty.contains(&name)), "{path:?}: {error}");

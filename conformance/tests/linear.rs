@@ -22,7 +22,7 @@ use zt_conformance::draft::{Draft, Item};
 use zt_conformance::frames::{repeated_frame, skippable};
 use zt_conformance::hdf5;
 use zt_conformance::position::Counted;
-use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, convert};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, NPZ, SAFETENSORS};
 
 /// Bytes read and allocated by some work on a file. What is refused takes work until it is.
 fn counted<T>(
@@ -228,7 +228,7 @@ fn twice_as_many_tensors_of_another_format_take_twice_the_work() {
             let mut bytes = Vec::new();
             let mut options = ConvertOptions::new(kind);
             options = options.lossy(true);
-            convert(&[Input::from(file)], &mut bytes, &options).unwrap();
+            Kinds::builtin().convert(&[Input::from(file)], &mut bytes, &options).unwrap();
             bytes
         });
     }
@@ -240,7 +240,7 @@ fn twice_as_many_objects_of_one_blob_take_twice_the_conversion() {
         let file = OpenOptions::new().open_source(source)?;
         let mut options = ConvertOptions::new(zt::foreign::Kind::ZT);
         options.write = options.write.threads(1);
-        convert(&[Input::from(file)], io::sink(), &options).map(drop)
+        Kinds::builtin().convert(&[Input::from(file)], io::sink(), &options).map(drop)
     };
     // Each object shares with the first, whose attributes are not to be decoded each time.
     doubles_when(converted, "objects that share, attributes", |count| {

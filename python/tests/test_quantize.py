@@ -41,3 +41,24 @@ def test_names_choose_what_is_quantized(tmp_path: Path) -> None:
     with pytest.raises(zt.MisuseError):
         zt.quantize(path, tmp_path / "new.zt", bits=1, signed=True)
     assert not (tmp_path / "new.zt").exists()
+
+
+def test_options_of_convert_apply(tmp_path: Path) -> None:
+    path, out = model(tmp_path), tmp_path / "out.zt"
+    zt.quantize(path, out, rename={"v": "w"}, zstd=3, digest="sha256", dtype="bf16", exclude="b")
+    file = zt.open(out)
+    assert sorted(file) == ["a", "b", "w"]
+    assert (file["b"].dtype, file["w"].dtype) == ("bf16", "bf16")
+    assert file["a"].format == "quantized_group"
+    assert zt.verify(out).ok
+
+
+def test_what_is_quantized_already_is_refused(tmp_path: Path) -> None:
+    path, out = model(tmp_path), tmp_path / "q8.zt"
+    zt.quantize(path, out, type="q8_0")
+    for include in (None, "*"):
+        with pytest.raises(zt.UnsupportedError, match=r"2 of the chosen .*'?a.*q8_0.*--dense"):
+            zt.quantize(out, tmp_path / "new.zt", type="q8_0", include=include)
+    assert not (tmp_path / "new.zt").exists()
+    kept = zt.quantize(out, tmp_path / "new.zt", include="v").kept
+    assert sorted(kept) == ["a", "b"]

@@ -144,6 +144,16 @@ def quantize(
     include: str | Sequence[str] | None = None,
     exclude: str | Sequence[str] | None = None,
     kind: str | None = None,
+    rename: dict[str, str] | Callable[[str], str] | None = None,
+    zstd: int | None = None,
+    digest: _Digest | None = ...,
+    chunk_digests: str | None = "crc32c",
+    planes: bool = False,
+    dtype: str | None = None,
+    drop_unsupported: bool = False,
+    skip_damaged: bool = False,
+    allow_inf: bool = False,
+    lossy: bool = False,
     overwrite: bool = False,
     threads: int | None = None,
     progress: _Progress | None = None,
@@ -486,6 +496,8 @@ class Quantization:
     def kept(self) -> list[str]: ...
     @property
     def nbytes(self) -> int: ...
+    @property
+    def left_out(self) -> list[str]: ...
     @property
     def warnings(self) -> list[FileWarning]: ...
 

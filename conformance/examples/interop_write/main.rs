@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use zt::{Attributes, File, WriteOptions};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert_to_path};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS};
 
 use object::Object;
 
@@ -99,6 +99,6 @@ fn write_safetensors(folder: &Path, file: &Planned) -> Result<(), Box<dyn Error>
     let path = folder.join(file.name).with_extension("safetensors");
     let ours = Input::from(File::from_bytes(bytes)?);
     let options = ConvertOptions::new(SAFETENSORS).overwrite(true);
-    convert_to_path(&[ours], path, &options)?;
+    Kinds::builtin().convert_to_path(&[ours], path, &options)?;
     Ok(())
 }

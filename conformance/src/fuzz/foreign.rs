@@ -72,7 +72,7 @@ fn written_again(bytes: &[u8], kind: Kind) {
     let options = zt_convert::ConvertOptions::new(kind);
     // GGUF lacks long names, big-endian blocks of unknown types, dimensions beyond i64 (errors), and
     // some alignments (a warning).
-    match zt_convert::convert(&[Input::from(file)], &mut written, &options) {
+    match zt_convert::Kinds::builtin().convert(&[Input::from(file)], &mut written, &options) {
         Ok(summary) if summary.warnings.iter().all(|it| it.code != "lossy") => {}
         _ => return,
     }
@@ -189,7 +189,9 @@ fn kept(open: impl Fn() -> zt::Result<File>, kind: Kind) {
     let mut written = Vec::new();
     let ours = zt_convert::ConvertOptions::new(zt_convert::ZT);
     let input = zt_convert::Input::from(file);
-    zt_convert::convert(&[input], &mut written, &ours).expect("what reads can be kept");
+    zt_convert::Kinds::builtin()
+        .convert(&[input], &mut written, &ours)
+        .expect("what reads can be kept");
     let again = observe(OpenOptions::new().limits(limits()).open_bytes(written));
     assert_eq!(again.refused, None);
     assert_eq!(again.attributes, seen.attributes);

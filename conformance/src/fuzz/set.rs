@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use zt::{Memory, OpenOptions, Result, Source};
 use zt_convert::foreign::{Existing, Folder, Opened, TargetFolder};
-use zt_convert::{ConvertOptions, GGUF, Input, Kinds, SplitOptions, convert};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, SplitOptions};
 
 use super::limits;
 use crate::observe::observe;
@@ -51,7 +51,7 @@ pub fn gguf_set(bytes: &[u8]) {
 fn merged(set: &Input) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     let options = ConvertOptions::new(GGUF);
-    let summary = convert(std::slice::from_ref(set), &mut whole, &options).ok()?;
+    let summary = Kinds::builtin().convert(std::slice::from_ref(set), &mut whole, &options).ok()?;
     let is_lossy = summary.warnings.iter().any(|it| it.code == "lossy");
     (!is_lossy).then_some(whole)
 }

@@ -2,7 +2,7 @@
 
 use zt::Warning;
 use zt_conformance::squizd::{Squizd, block, flag, plain};
-use zt_convert::{ConvertOptions, Input, SQUIZD, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, SQUIZD};
 
 use super::{SUB_BLOCK, open};
 
@@ -10,7 +10,7 @@ use super::{SUB_BLOCK, open};
 fn again(bytes: &[u8]) -> zt::Result<(Vec<u8>, Vec<Warning>)> {
     let input = Input::from(open(bytes, true)?);
     let mut out = Vec::new();
-    let summary = convert(&[input], &mut out, &ConvertOptions::new(SQUIZD))?;
+    let summary = Kinds::builtin().convert(&[input], &mut out, &ConvertOptions::new(SQUIZD))?;
     Ok((out, summary.warnings))
 }
 

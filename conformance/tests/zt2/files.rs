@@ -14,7 +14,7 @@ fn what_is_read_becomes_a_file_of_1_2() {
         let hash = input.file().hash(&zt::HashOptions::default()).unwrap();
         let mut written = Vec::new();
         let options = zt_convert::ConvertOptions::new(zt_convert::ZT);
-        zt_convert::convert(&[input], &mut written, &options).unwrap();
+        zt_convert::Kinds::builtin().convert(&[input], &mut written, &options).unwrap();
         let again = File::from_bytes(written).unwrap();
         assert_eq!(again.kind(), zt_convert::ZT);
         let found = again.hash(&zt::HashOptions::default()).unwrap();

@@ -46,12 +46,20 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
         [
             "bits",
             "bytes",
+            "damaged",
+            "duplicates",
+            "excluded",
             "file",
             "file_size",
             "group_size",
+            "inputs",
             "kept",
+            "kind",
+            "left_out",
+            "objects",
             "output",
             "quantized",
+            "shared_bytes",
             "signed",
             "type",
             "warnings"
@@ -117,6 +125,37 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
     zt!["diff", out, from_planes, "--include=e*"].exits(0);
     let text = zt!["quantize", path, out, "--force"].exits(0).text();
     assert!(text.contains("out.zt: 3 objects quantized, 2 kept; "), "{text}");
+}
+
+#[test]
+fn what_is_quantized_already_is_named_and_norms_are_not_taken_for_it() {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("model.zt"), dir.path().join("out.zt"));
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    let weights = [0.5f32; 256];
+    for (name, shape) in [("embed", [4, 64]), ("head", [8, 32]), ("half", [256, 1])] {
+        writer.add(name, &Dense::from_slice(&shape, &weights).unwrap()).unwrap();
+    }
+    writer.add("norm", &Dense::from_slice(&[256], &weights).unwrap()).unwrap();
+    writer.finish().unwrap();
+    zt!["quantize", path, out, "--type=q8_0"].exits(0);
+    let new = dir.path().join("new.zt");
+    let refused = |path: &Path, count: &str| {
+        for include in ["--include=*", "--signed"] {
+            let error = zt!["quantize", path, new, include].exits(5).err;
+            assert!(error.contains(count) && error.contains("--dense --dtype bf16"), "{error}");
+            assert!(!new.exists());
+        }
+    };
+    // The rows of `half` are no whole blocks. It is a matrix that is left.
+    zt!["quantize", out, new].exits(0);
+    std::fs::remove_file(&new).unwrap();
+    let (blocks, narrow) = (dir.path().join("blocks.zt"), dir.path().join("narrow.zt"));
+    zt!["convert", out, blocks, "--exclude=half"].exits(0);
+    refused(&blocks, "2 of the chosen objects are quantized already, such as \"embed\"");
+    zt!["convert", path, narrow, "--dtype=f8_e4m3fn", "--exclude=norm"].exits(0);
+    refused(&narrow, "3 of the chosen objects are quantized already");
+    zt!["quantize", blocks, new, "--include=norm"].exits(0);
 }
 
 #[test]

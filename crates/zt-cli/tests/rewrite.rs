@@ -10,7 +10,7 @@ use common::{command, keys, names_in, run};
 use serde_json::{Value, json};
 use tempfile::tempdir;
 use zt::File;
-use zt_convert::{ConvertOptions, Input, convert};
+use zt_convert::{ConvertOptions, Input, Kinds};
 
 /// A file of a kind with tensors of several types and the metadata of a model, in a folder of its own.
 fn model(dir: &Path, extension: &str) -> PathBuf {
@@ -35,7 +35,7 @@ fn model(dir: &Path, extension: &str) -> PathBuf {
     let kind = zt_convert::Kinds::builtin().of_extension(&path).unwrap();
     let input = Input::from(File::from_bytes(ours).unwrap());
     let mut bytes = Vec::new();
-    convert(&[input], &mut bytes, &ConvertOptions::new(kind)).unwrap();
+    Kinds::builtin().convert(&[input], &mut bytes, &ConvertOptions::new(kind)).unwrap();
     fs::write(&path, bytes).unwrap();
     path
 }

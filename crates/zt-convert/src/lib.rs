@@ -20,11 +20,11 @@
 //! | `slm1` | `slm1` | yes | no |
 //! | `zt2` | `zt2` | yes | no |
 //!
-//! Sets of shards are opened by their index, or by any file of a numbered set, and written by [`split`].
+//! Sets of shards are opened by their index, or by any file of a numbered set, and written by [`Kinds::split`].
 //!
 #![cfg_attr(feature = "safetensors", doc = "```")]
 #![cfg_attr(not(feature = "safetensors"), doc = "```ignore")]
-//! use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
+//! use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS};
 //!
 //! let mut bytes = Vec::new();
 //! let mut writer = zt::Writer::new(&mut bytes)?;
@@ -33,7 +33,7 @@
 //! let ours = zt::File::from_bytes(bytes)?;
 //!
 //! let mut foreign = Vec::new();
-//! convert(&[Input::from(ours)], &mut foreign, &ConvertOptions::new(SAFETENSORS))?;
+//! Kinds::builtin().convert(&[Input::from(ours)], &mut foreign, &ConvertOptions::new(SAFETENSORS))?;
 //!
 //! let file = zt_convert::open_source(zt::Memory::new(foreign))?;
 //! assert_eq!(file.kind(), SAFETENSORS);
@@ -61,11 +61,9 @@ mod sets;
 mod table;
 mod write;
 
-use std::io::Write;
 use std::path::Path;
 
-use zt::foreign::Kind;
-use zt::{Editor, File, Result, Source};
+use zt::{File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{
     ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, MlDtype, Names,
@@ -74,7 +72,7 @@ pub use zt_foreign::{
 
 pub use merge::{check_output, is_same_file, join_slices};
 pub use native::{ZT, Zt, write_objects};
-pub use open::{CHECKPOINT_METADATA, FolderContents, checkpoint_in, slices_in};
+pub use open::{CHECKPOINT_METADATA, FolderContents};
 pub use sets::{Index, Shard, Split, SplitOptions, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]
@@ -118,90 +116,6 @@ pub fn open(path: impl AsRef<Path>) -> Result<File> {
 pub fn open_source(source: impl Source + 'static) -> Result<File> {
     let input = Kinds::builtin().open_source(source, InputOptions::new())?;
     Ok(input.into_file())
-}
-
-/// The kind of a file, by its bytes: [`Kinds::detect`] of the kinds of this build.
-///
-/// # Errors
-///
-/// As [`Kinds::detect`].
-///
-/// ```
-/// let source = zt::Memory::new(b"Dear all,");
-/// assert_eq!(zt_convert::detect(&source)?, None);
-/// # Ok::<(), zt::Error>(())
-/// ```
-pub fn detect(source: &dyn Source) -> Result<Option<Kind>> {
-    Kinds::builtin().detect(source)
-}
-
-/// Writes `inputs` as one file: [`Kinds::convert`] with the kinds of this build.
-///
-/// ```
-/// use zt_convert::{ConvertOptions, Input, ZT, convert};
-///
-/// let mut bytes = Vec::new();
-/// let mut writer = zt::Writer::new(&mut bytes)?;
-/// writer.add("weight", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
-/// writer.finish()?;
-/// let input = Input::from(zt::File::from_bytes(bytes)?);
-///
-/// let options = ConvertOptions::new(ZT).dtype(zt::FloatType::BF16);
-/// let mut halved = Vec::new();
-/// let summary = convert(&[input], &mut halved, &options)?;
-/// assert_eq!((summary.objects, summary.bytes), (1, 4));
-/// # Ok::<(), zt::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// As [`Kinds::convert`].
-pub fn convert(
-    inputs: &[Input],
-    sink: impl Write + Send,
-    options: &ConvertOptions<'_>,
-) -> Result<Summary> {
-    Kinds::builtin().convert(inputs, sink, options)
-}
-
-/// Writes `inputs` as the file `out`: [`Kinds::convert_to_path`] with the kinds of this build.
-///
-/// # Errors
-///
-/// As [`Kinds::convert_to_path`].
-pub fn convert_to_path(
-    inputs: &[Input],
-    out: impl AsRef<Path>,
-    options: &ConvertOptions<'_>,
-) -> Result<Summary> {
-    Kinds::builtin().convert_to_path(inputs, out, options)
-}
-
-/// Writes `inputs` as a set into `folder`: [`Kinds::split`] with the kinds of this build.
-/// [`Kinds::split_to_store`] writes to a store.
-///
-/// # Errors
-///
-/// As [`Kinds::split`].
-pub fn split(
-    inputs: &[Input],
-    folder: impl AsRef<Path>,
-    options: &SplitOptions<'_>,
-) -> Result<Split> {
-    Kinds::builtin().split(inputs, folder, options)
-}
-
-/// Adds `inputs` to a file that is being edited: [`Kinds::append`] with the kinds of this build.
-///
-/// # Errors
-///
-/// As [`Kinds::append`].
-pub fn append(
-    inputs: &[Input],
-    edit: &mut Editor,
-    options: &ConvertOptions<'_>,
-) -> Result<Summary> {
-    Kinds::builtin().append(inputs, edit, options)
 }
 
 #[cfg(doctest)]

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use zt::{
     Attributes, Dense, File, OpenOptions, Storage, Value, VerifyOptions, WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, Summary, ZT, append};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, Summary, ZT};
 
 /// A `.zt` file with objects of one value each, and attributes.
 fn file(folder: &Path, name: &str, values: &[(&str, f32)], attributes: &[(&str, u64)]) -> PathBuf {
@@ -33,7 +33,7 @@ fn open(path: &Path) -> Input {
 
 fn run(path: &Path, inputs: &[Input], options: &ConvertOptions<'_>) -> zt::Result<Summary> {
     let mut edit = options.write.clone().edit(path)?;
-    let summary = append(inputs, &mut edit, options)?;
+    let summary = Kinds::builtin().append(inputs, &mut edit, options)?;
     edit.commit()?;
     Ok(summary)
 }
@@ -50,7 +50,7 @@ fn objects_and_missing_attributes_are_added() {
     let other = dir.path().join("other.safetensors");
     let two = file(dir.path(), "two.zt", &[("d", 2.0)], &[]);
     let options = ConvertOptions::new(SAFETENSORS);
-    zt_convert::convert_to_path(&[open(&two)], &other, &options).unwrap();
+    zt_convert::Kinds::builtin().convert_to_path(&[open(&two)], &other, &options).unwrap();
 
     let before = std::fs::metadata(&old).unwrap().len();
     let summary = run(&old, &[open(&one), open(&other)], &ConvertOptions::new(ZT)).unwrap();
@@ -154,7 +154,7 @@ fn nothing_is_added_to_a_file_with_faults() {
 
     let mut edit = File::edit(&old).unwrap();
     edit.remove("b").unwrap();
-    append(&[open(&other)], &mut edit, &options).unwrap();
+    Kinds::builtin().append(&[open(&other)], &mut edit, &options).unwrap();
     edit.commit().unwrap();
     let file = File::open(&old).unwrap();
     assert_eq!(file.names().collect::<Vec<_>>(), ["a", "c"]);
@@ -249,7 +249,8 @@ fn only_objects_that_an_edit_keeps_are_shared_with() {
     edit.rename("c", "b").unwrap();
     assert_eq!(names.map(|name| edit.keeps(name)), [false, false, false, true]);
     assert!(!edit.keeps("new 0"));
-    let summary = append(&[open(&new)], &mut edit, &ConvertOptions::new(ZT)).unwrap();
+    let summary =
+        Kinds::builtin().append(&[open(&new)], &mut edit, &ConvertOptions::new(ZT)).unwrap();
     edit.commit().unwrap();
     assert_eq!(summary.shared, 8000);
     let file = File::open(&old).unwrap();
@@ -371,7 +372,8 @@ fn of_the_file_no_more_is_read_than_tells_its_components_apart() {
         let edit = WriteOptions::new().edit_storage(Arc::clone(&storage) as Arc<dyn Storage>);
         let mut edit = edit.unwrap();
         storage.1.store(0, Ordering::Relaxed);
-        let summary = append(&[input], &mut edit, &ConvertOptions::new(ZT)).unwrap();
+        let summary =
+            Kinds::builtin().append(&[input], &mut edit, &ConvertOptions::new(ZT)).unwrap();
         let read = storage.1.load(Ordering::Relaxed);
         assert!(read <= most, "{read} of {most}");
         let shared = if seeds.start == 0 { 4 * LEN } else { 0 };

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zt::foreign::Kind;
 use zt::{ErrorKind, File, Memory, OpenOptions, Source, VerifyOptions};
-use zt_convert::{HDF5, NPZ, PYTORCH, SAFETENSORS, detect};
+use zt_convert::{HDF5, Kinds, NPZ, PYTORCH, SAFETENSORS};
 
 /// Archives of each kind: stored, deflated, with zip64 records, with a comment, written to a pipe.
 const ARCHIVES: [(&str, Kind); 9] = [
@@ -134,7 +134,7 @@ fn offsets_may_count_what_is_before_the_archive() {
 fn a_truncated_archive_of_keras_is_recognised() {
     let archive = bytes_of("hdf5/keras_archive.keras");
     let cut = &archive[..archive.len() - 30];
-    assert_eq!(zt_convert::detect(&memory(cut)).unwrap(), Some(HDF5));
+    assert_eq!(zt_convert::Kinds::builtin().detect(&memory(cut)).unwrap(), Some(HDF5));
     let error = opened(cut).unwrap_err();
     assert_eq!(error.code(), "truncated", "{error}");
 }
@@ -292,7 +292,7 @@ fn a_failing_read_is_an_io_error_and_not_an_unknown_kind() {
             for fails_at in 0.. {
                 let reads = AtomicUsize::new(0);
                 let source = Failing { bytes: bytes.clone(), reads: &reads, fails_at };
-                let found = detect(&source);
+                let found = Kinds::builtin().detect(&source);
                 if reads.load(Ordering::Relaxed) <= fails_at {
                     assert_eq!(found.unwrap(), Some(kind), "{name}");
                     break;
@@ -329,7 +329,7 @@ fn an_archive_with_broken_first_bytes_has_no_kind() {
     for (name, _) in ARCHIVES {
         let mut bytes = bytes_of(name);
         bytes[0] ^= 1;
-        assert_eq!(detect(&memory(&bytes)).unwrap(), None, "{name}");
+        assert_eq!(Kinds::builtin().detect(&memory(&bytes)).unwrap(), None, "{name}");
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
 use zt::DigestAlgorithm::{Crc32c, Sha256};
 use zt::{Dense, OpenOptions, Progress, WriteOptions};
-use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT, convert, convert_to_path};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT};
 
 /// A file of large and of small tensors, of bools too, opened by position.
 fn folder(name: &str) -> (TempDir, Input) {
@@ -32,7 +32,7 @@ fn folder(name: &str) -> (TempDir, Input) {
     }
     let path = folder.path().join(name);
     let options = ConvertOptions::new(SAFETENSORS);
-    convert_to_path(&[input], &path, &options).unwrap();
+    Kinds::builtin().convert_to_path(&[input], &path, &options).unwrap();
     let input = open(&path);
     (folder, input)
 }
@@ -64,7 +64,7 @@ fn a_file_has_the_bytes_that_a_stream_has() {
             let write = WriteOptions::new().digest(digest).chunk_digests(chunks);
             options.write = write.threads(threads);
             let mut streamed = Vec::new();
-            let expected = convert(&inputs, &mut streamed, &options).unwrap();
+            let expected = Kinds::builtin().convert(&inputs, &mut streamed, &options).unwrap();
             for folder in [Ok(&folder), in_memory.as_ref()].into_iter().flatten() {
                 let out = folder.path().join("out.zt");
                 let reported = AtomicU64::new(0);
@@ -75,7 +75,7 @@ fn a_file_has_the_bytes_that_a_stream_has() {
                 let mut options = options.clone();
                 options.overwrite = true;
                 options.progress = Some(Progress::new(&count));
-                let summary = convert_to_path(&inputs, &out, &options).unwrap();
+                let summary = Kinds::builtin().convert_to_path(&inputs, &out, &options).unwrap();
                 let case = format!("{name} {digest:?} {chunks:?} {threads}");
                 assert!(fs::read(&out).unwrap() == streamed, "{case}");
                 assert_eq!(summary.byte_len, expected.byte_len);
@@ -102,7 +102,7 @@ fn damage_that_a_digest_shows_is_not_copied() {
         let mut options = options();
         options.overwrite = true;
         options.write = WriteOptions::new().digest(Some(stored));
-        convert_to_path(&sound, &path, &options).unwrap();
+        Kinds::builtin().convert_to_path(&sound, &path, &options).unwrap();
         let damaged = open(&path);
         options.write = WriteOptions::new().digest(written).threads(threads);
         for (name, at) in [("small", 3), ("large", 5_000_000), ("last", 1_599_999)] {
@@ -111,7 +111,8 @@ fn damage_that_a_digest_shows_is_not_copied() {
             flip(&path, at);
             let case = format!("{stored:?} to {written:?} by {threads}, {name}");
             let out = folder.path().join("out.zt");
-            let error = convert_to_path(&[open(&path)], &out, &options).unwrap_err();
+            let error =
+                Kinds::builtin().convert_to_path(&[open(&path)], &out, &options).unwrap_err();
             let found = (error.code(), error.object(), error.path());
             assert_eq!(found, ("digest-mismatch", Some(name), Some(&*path)), "{case}");
             assert!(!out.exists(), "{case}");
@@ -134,9 +135,9 @@ fn a_source_that_is_cut_meanwhile_is_the_error_that_reading_it_is() {
     let file = fs::File::options().write(true).open(&path).unwrap();
     file.set_len(9_000_000).unwrap();
     let inputs = [input];
-    let read = convert(&inputs, std::io::sink(), &options()).unwrap_err();
+    let read = Kinds::builtin().convert(&inputs, std::io::sink(), &options()).unwrap_err();
     let out = folder.path().join("out.zt");
-    let copied = convert_to_path(&inputs, &out, &options()).unwrap_err();
+    let copied = Kinds::builtin().convert_to_path(&inputs, &out, &options()).unwrap_err();
     assert_eq!(copied.code(), read.code());
     assert_eq!(copied.object(), read.object());
     assert_eq!(copied.message(), read.message());
@@ -149,7 +150,7 @@ fn a_copy_that_is_interrupted_leaves_no_file() {
     let out = folder.path().join("out.zt");
     let mut options = options();
     options.progress = Some(Progress::new(&|_| ControlFlow::Break(())));
-    let error = convert_to_path(&[input], &out, &options).unwrap_err();
+    let error = Kinds::builtin().convert_to_path(&[input], &out, &options).unwrap_err();
     assert_eq!(error.code(), "interrupted");
     assert!(!out.exists());
 }

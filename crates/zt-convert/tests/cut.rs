@@ -166,10 +166,10 @@ fn a_cut_file_is_converted_only_without_its_damaged_objects() {
     let bytes = of_corpus("corpus/foreign/npz/stored.npz");
     let inputs = [Input::from(open_cut(&bytes, 9300).unwrap())];
     let options = ConvertOptions::new(ZT);
-    let error = zt_convert::convert(&inputs, Vec::new(), &options).unwrap_err();
+    let error = zt_convert::Kinds::builtin().convert(&inputs, Vec::new(), &options).unwrap_err();
     assert_eq!(error.code(), "truncated");
     let options = options.skip_damaged(true);
-    let summary = zt_convert::convert(&inputs, Vec::new(), &options).unwrap();
+    let summary = zt_convert::Kinds::builtin().convert(&inputs, Vec::new(), &options).unwrap();
     assert_eq!((summary.objects, summary.damaged.len()), (27, 0));
     assert!(summary.warnings.iter().any(|it| it.code == "truncated"));
 }

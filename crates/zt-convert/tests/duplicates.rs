@@ -4,10 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use zt::{Dense, File, OpenOptions, WriteOptions};
-use zt_convert::{
-    ConvertOptions, Duplicate, Input, Kinds, OnDuplicate, SplitOptions, ZT, append,
-    convert_to_path, split,
-};
+use zt_convert::{ConvertOptions, Duplicate, Input, Kinds, OnDuplicate, SplitOptions, ZT};
 
 const LEN: usize = 64;
 
@@ -75,7 +72,7 @@ fn duplicate(name: &str, path: &Path) -> Duplicate {
 fn the_first_object_or_the_last_one_is_written_and_the_other_one_reported() {
     let Inputs { _dir, paths: [one, two, three, out], inputs } = inputs();
     let first = on_duplicate(OnDuplicate::First);
-    let summary = convert_to_path(&inputs, &out, &first).unwrap();
+    let summary = Kinds::builtin().convert_to_path(&inputs, &out, &first).unwrap();
     let expected = [("a", 1.0), ("b", 5.0), ("c", 3.0), ("d", 4.0)];
     assert_eq!(objects(&out), named(&expected));
     let left = [duplicate("b", &two), duplicate("a", &three)];
@@ -83,7 +80,7 @@ fn the_first_object_or_the_last_one_is_written_and_the_other_one_reported() {
     assert_eq!((summary.objects, summary.left_out.len()), (4, 0));
 
     let last = on_duplicate(OnDuplicate::Last).overwrite(true);
-    let summary = convert_to_path(&inputs, &out, &last).unwrap();
+    let summary = Kinds::builtin().convert_to_path(&inputs, &out, &last).unwrap();
     let expected = [("a", 2.0), ("b", 5.0), ("c", 3.0), ("d", 4.0)];
     assert_eq!(objects(&out), named(&expected));
     let left = [duplicate("b", &one), duplicate("a", &one)];
@@ -95,9 +92,9 @@ fn equal_objects_are_one_and_different_ones_an_error_that_names_both_inputs() {
     let Inputs { _dir, paths: [one, two, three, out], inputs } = inputs();
     let same = on_duplicate(OnDuplicate::Same);
     // How values are stored does not matter.
-    let summary = convert_to_path(&inputs[..2], &out, &same).unwrap();
+    let summary = Kinds::builtin().convert_to_path(&inputs[..2], &out, &same).unwrap();
     assert_eq!(summary.duplicates, [duplicate("b", &two)]);
-    let error = convert_to_path(&inputs, &out, &same.overwrite(true)).unwrap_err();
+    let error = Kinds::builtin().convert_to_path(&inputs, &out, &same.overwrite(true)).unwrap_err();
     assert_eq!((error.code(), error.object()), ("duplicate-name", Some("a")));
     let text = error.to_string();
     for path in [one, three] {
@@ -117,10 +114,11 @@ fn an_object_that_cannot_be_compared_is_an_error_of_its_file() {
     let damaged = Kinds::builtin().open(&two, OpenOptions::new()).unwrap();
     let inputs = [sound, damaged];
     let same = on_duplicate(OnDuplicate::Same);
-    let error = convert_to_path(&inputs, &out, &same).unwrap_err();
+    let error = Kinds::builtin().convert_to_path(&inputs, &out, &same).unwrap_err();
     assert_eq!((error.code(), error.path()), ("digest-mismatch", Some(&*two)));
     // A damaged object that is skipped is no duplicate.
-    let summary = convert_to_path(&inputs, &out, &same.skip_damaged(true)).unwrap();
+    let summary =
+        Kinds::builtin().convert_to_path(&inputs, &out, &same.skip_damaged(true)).unwrap();
     assert_eq!((summary.duplicates.len(), summary.objects), (0, 1));
     assert_eq!(summary.damaged, ["a"]);
 }
@@ -130,7 +128,7 @@ fn an_object_of_the_edited_file_stays_or_is_replaced() {
     let Inputs { _dir, paths: [one, _, three, _], inputs } = inputs();
     let run = |policy| {
         let mut edit = File::edit(&one).unwrap();
-        let summary = append(&inputs[2..], &mut edit, &on_duplicate(policy));
+        let summary = Kinds::builtin().append(&inputs[2..], &mut edit, &on_duplicate(policy));
         summary.inspect(|_| edit.commit().unwrap())
     };
     for policy in [OnDuplicate::Error, OnDuplicate::Same] {
@@ -152,7 +150,7 @@ fn an_object_of_the_edited_file_stays_or_is_replaced() {
 fn a_set_reports_duplicates_too() {
     let Inputs { _dir, paths: [.., three, out], inputs } = inputs();
     let options = SplitOptions::new(on_duplicate(OnDuplicate::First));
-    let split = split(&inputs, out.parent().unwrap(), &options.stem("model"));
+    let split = Kinds::builtin().split(&inputs, out.parent().unwrap(), &options.stem("model"));
     let duplicates = split.unwrap().duplicates;
     assert_eq!(duplicates.last(), Some(&duplicate("a", &three)));
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use zt::{ErrorKind, File, HashOptions, Memory, OpenOptions, Signature};
-use zt_convert::{SAFETENSORS, detect};
+use zt_convert::{Kinds, SAFETENSORS};
 
 /// A case: its name, its JSON, and the file to open.
 struct Case {
@@ -126,7 +126,7 @@ fn broken_files_are_refused_with_their_rule() {
 fn memory_and_files_agree() {
     for case in cases().into_iter().filter(|case| case.truth["entry"].is_null()) {
         let bytes = fs::read(&case.path).unwrap();
-        let kind = detect(&Memory::new(&bytes)).unwrap();
+        let kind = Kinds::builtin().detect(&Memory::new(&bytes)).unwrap();
         let in_memory = zt_convert::open_source(Memory::new(bytes));
         match zt_convert::open(&case.path) {
             Ok(file) => {

@@ -6,10 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use zt::{File, Memory, Value, Writer};
 
-use zt_convert::{
-    ConvertOptions, GGUF, Input, Kinds, Split, SplitOptions, Summary, ZT, convert, convert_to_path,
-    split,
-};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, Split, SplitOptions, Summary, ZT};
 
 fn opened(bytes: Vec<u8>) -> File {
     zt_convert::open_source(Memory::new(bytes)).unwrap()
@@ -17,7 +14,7 @@ fn opened(bytes: Vec<u8>) -> File {
 
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
     let mut bytes = Vec::new();
-    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
+    let summary = Kinds::builtin().convert(&[Input::from(file.clone())], &mut bytes, options)?;
     Ok((bytes, summary))
 }
 
@@ -65,7 +62,9 @@ fn a_merged_set_is_no_longer_part_of_a_set() {
     let merged = |numbers: &[u32]| {
         let inputs: Vec<Input> = numbers.iter().map(|no| part(*no).into()).collect();
         let (mut bytes, options) = (Vec::new(), ConvertOptions::new(GGUF));
-        convert(&inputs, &mut bytes, &options).map(|summary| (opened(bytes), summary))
+        Kinds::builtin()
+            .convert(&inputs, &mut bytes, &options)
+            .map(|summary| (opened(bytes), summary))
     };
     let (whole, summary) = merged(&[1, 0, 2]).unwrap();
     assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
@@ -119,15 +118,15 @@ fn any_part_opens_the_whole_set() {
         let out = folder.path().join("whole.gguf");
         let mut options = ConvertOptions::new(GGUF);
         options.overwrite = true;
-        convert_to_path(&inputs, &out, &options).unwrap();
+        Kinds::builtin().convert_to_path(&inputs, &out, &options).unwrap();
         written.push(fs::read(&out).unwrap());
-        let replaced = convert_to_path(&inputs, &paths[2], &options).unwrap_err();
+        let replaced = Kinds::builtin().convert_to_path(&inputs, &paths[2], &options).unwrap_err();
         assert_eq!(replaced.code(), "overwrite");
     }
     assert!(written.iter().all(|bytes| *bytes == written[0]));
     // Only different parts are one input: what was opened twice was meant twice.
     let twice = [0, 0].map(|at: usize| open(&paths[at]).unwrap());
-    let error = convert(&twice, Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
+    let error = Kinds::builtin().convert(&twice, Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "duplicate-name");
 }
 
@@ -143,7 +142,8 @@ fn a_part_that_is_missing_or_of_another_set_is_named() {
     fs::copy(&paths[1], &renamed).unwrap();
     let alone = open(&renamed).unwrap();
     assert_eq!(alone.file().warnings()[0].code, "split");
-    let error = convert(&[alone], Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
+    let error =
+        Kinds::builtin().convert(&[alone], Vec::new(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "lossy");
 
     fs::copy(&paths[0], &paths[1]).unwrap();
@@ -160,13 +160,14 @@ fn a_part_that_is_missing_or_of_another_set_is_named() {
 fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
     let inputs = [with_pairs("v", [("a", 1)]).into(), with_pairs("w", [("b", 2), ("a", 1)]).into()];
     let mut bytes = Vec::new();
-    let summary = convert(&inputs, &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
+    let summary =
+        Kinds::builtin().convert(&inputs, &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
     assert!(summary.warnings.is_empty(), "{:?}", summary.warnings);
     let attributes = opened(bytes).attributes().unwrap().unwrap();
     let types = attributes.get("gguf.types").unwrap().as_array().unwrap();
     assert_eq!(types.len(), 2);
     let mut bytes = Vec::new();
-    convert(&inputs, &mut bytes, &ConvertOptions::new(ZT)).unwrap();
+    Kinds::builtin().convert(&inputs, &mut bytes, &ConvertOptions::new(ZT)).unwrap();
     assert_eq!(opened(bytes).attributes().unwrap().unwrap(), attributes);
     #[cfg(feature = "safetensors")]
     {
@@ -205,7 +206,7 @@ fn a_set_has_two_files_or_more_numbered_from_zero() {
         let mut options = ConvertOptions::new(GGUF);
         options = options.lossy(true);
         let mut bytes = Vec::new();
-        convert(&parts.collect::<Vec<_>>(), &mut bytes, &options).unwrap();
+        Kinds::builtin().convert(&parts.collect::<Vec<_>>(), &mut bytes, &options).unwrap();
         let attributes = opened(bytes).attributes().unwrap().unwrap_or_default();
         attributes.get("split.count").and_then(Value::as_u64)
     };
@@ -226,7 +227,7 @@ fn whole(folder: &Path) -> PathBuf {
 fn parts_of(whole: &Path, to: &Path, tensors: u64, overwrite: bool) -> zt::Result<Split> {
     let convert = ConvertOptions::new(GGUF).overwrite(overwrite);
     let options = SplitOptions::new(convert).stem("m").max_tensors(tensors);
-    split(&[open(whole)?], to, &options)
+    Kinds::builtin().split(&[open(whole)?], to, &options)
 }
 
 fn names_in(folder: &Path) -> Vec<String> {
@@ -246,7 +247,9 @@ fn numbered(count: u32) -> Vec<String> {
 /// Writes a set as one file again.
 fn merged(part: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
-    convert(&[open(part).unwrap()], &mut bytes, &ConvertOptions::new(GGUF)).unwrap();
+    Kinds::builtin()
+        .convert(&[open(part).unwrap()], &mut bytes, &ConvertOptions::new(GGUF))
+        .unwrap();
     bytes
 }
 

@@ -3,7 +3,7 @@
 #![cfg(feature = "safetensors")]
 
 use zt::{Error, File, Memory, Result};
-use zt_convert::{SAFETENSORS, detect};
+use zt_convert::{Kinds, SAFETENSORS};
 
 /// A file with this header and `data` zero bytes of data.
 fn file_of(header: &str, data: usize) -> Vec<u8> {
@@ -14,7 +14,7 @@ fn file_of(header: &str, data: usize) -> Vec<u8> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<File> {
-    assert_eq!(detect(&Memory::new(&bytes))?, Some(SAFETENSORS));
+    assert_eq!(Kinds::builtin().detect(&Memory::new(&bytes))?, Some(SAFETENSORS));
     zt_convert::open_source(Memory::new(bytes))
 }
 
@@ -250,7 +250,7 @@ fn a_header_of_any_length_is_recognised() {
     let mut bytes = [&[0; 8], &header[..], &[b' '; 600]].concat();
     for len in (2..=0x1_0000u64).chain((1..27).map(|bit| (1 << bit) + 0x180)) {
         bytes[..8].copy_from_slice(&len.to_le_bytes());
-        let kind = zt_convert::detect(&Memory::new(&bytes[..])).unwrap();
+        let kind = zt_convert::Kinds::builtin().detect(&Memory::new(&bytes[..])).unwrap();
         assert_eq!(kind, Some(SAFETENSORS), "{len:#x}");
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 
 use zt::{ErrorKind, Memory, OpenOptions};
-use zt_convert::{ConvertOptions, Kinds, Names, ZT, convert, detect};
+use zt_convert::{ConvertOptions, Kinds, Names, ZT};
 
 #[test]
 fn every_kind_is_found_by_its_name_and_by_its_extension() {
@@ -31,7 +31,7 @@ fn every_kind_is_found_by_its_name_and_by_its_extension() {
 fn a_kind_without_a_writer_is_refused_as_target() {
     for known in Kinds::builtin().iter() {
         let mut out = Vec::new();
-        let result = convert(&[], &mut out, &ConvertOptions::new(known.kind()));
+        let result = Kinds::builtin().convert(&[], &mut out, &ConvertOptions::new(known.kind()));
         if known.writer().is_some() {
             continue;
         }
@@ -53,7 +53,7 @@ fn a_file_of_no_kind_is_refused() {
     let archive = b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
     let behind = [&b"#!/bin/sh\n"[..], archive].concat();
     for bytes in [&b"\0\x01\x02"[..], b"\xFF\xFEDear all,", &behind] {
-        assert_eq!(detect(&Memory::new(bytes.to_vec())).unwrap(), None);
+        assert_eq!(Kinds::builtin().detect(&Memory::new(bytes.to_vec())).unwrap(), None);
         let source = Memory::new(bytes.to_vec());
         let error = zt_convert::open_source(source).unwrap_err();
         let found = (error.kind(), error.code());
@@ -71,7 +71,7 @@ fn an_index_is_recognised_wherever_its_map_begins() {
     for at in [10, PIECE - 5, PIECE, 3 * PIECE - 5] {
         let padding = "x".repeat(at);
         let index = format!(r#"{{"metadata":"{padding}","weight_map":{{"w":"a.safetensors"}}}}"#);
-        let kind = detect(&Memory::new(index.clone().into_bytes())).unwrap();
+        let kind = Kinds::builtin().detect(&Memory::new(index.clone().into_bytes())).unwrap();
         assert_eq!(kind, Some(zt_convert::SAFETENSORS));
         // Without a path, its shards cannot be found.
         let source = Memory::new(index.into_bytes());
@@ -133,7 +133,7 @@ fn a_file_of_slm1_has_its_version_and_a_header_of_its_length() {
         (b"SLM2", 1, 108, false),
     ] {
         let head = [&magic[..], &version.to_le_bytes(), &len.to_le_bytes()].concat();
-        let kind = detect(&Memory::new(head)).unwrap();
+        let kind = Kinds::builtin().detect(&Memory::new(head)).unwrap();
         assert_eq!(kind == Some(zt_convert::SLM1), is_one, "{version} {len}");
     }
 }
@@ -150,7 +150,7 @@ fn a_tar_of_torch_is_recognised_and_no_other_tar() {
         let mut tar = vec![0; 1024];
         tar[..name.len()].copy_from_slice(name);
         tar[257..262].copy_from_slice(magic);
-        let kind = detect(&Memory::new(tar.clone())).unwrap();
+        let kind = Kinds::builtin().detect(&Memory::new(tar.clone())).unwrap();
         assert_eq!(kind, is_ours.then_some(zt_convert::PYTORCH));
         let error = zt_convert::open_source(Memory::new(tar)).unwrap_err();
         let expected = if is_ours { "header" } else { "unknown-kind" };

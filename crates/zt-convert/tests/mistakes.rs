@@ -96,7 +96,8 @@ fn a_folder_of_another_format_is_named() {
         assert_eq!(error.code(), "unknown-kind");
         assert!(error.message().contains(word), "{error}");
         // As a command finds it, which looks into folders.
-        let found = FolderContents::of(folder.path()).unwrap().only(folder.path());
+        let found =
+            FolderContents::of(&Kinds::builtin(), folder.path()).unwrap().only(folder.path());
         assert!(found.unwrap_err().message().contains(word));
     }
     let folder = tempfile::tempdir().unwrap();

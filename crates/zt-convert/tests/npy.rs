@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use zt::{DType, Memory, OpenOptions, Warning};
-use zt_convert::{ConvertOptions, Kinds, NPZ, convert};
+use zt_convert::{ConvertOptions, Kinds, NPZ};
 
 /// NumPy lacks bf16 and FP8; f32 represents all of their values.
 #[test]
@@ -14,7 +14,8 @@ fn types_that_numpy_lacks_are_widened_exactly_with_a_warning() {
     let path = corpus.join("safetensors/torch_dtypes.safetensors");
     let input = Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let (mut bytes, options) = (Vec::new(), ConvertOptions::new(NPZ));
-    let summary = convert(std::slice::from_ref(&input), &mut bytes, &options).unwrap();
+    let summary =
+        Kinds::builtin().convert(std::slice::from_ref(&input), &mut bytes, &options).unwrap();
     assert!(summary.warnings.iter().all(|warning| warning.code == "lossy"));
     let written = zt_convert::open_source(Memory::new(bytes)).unwrap();
     assert_eq!(written.len(), input.file().len());

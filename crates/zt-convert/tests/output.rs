@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use zt::foreign::AtomicFile;
 use zt::{Dense, ErrorKind, OpenOptions, Result, Source, Writer};
-use zt_convert::{ConvertOptions, Input, Summary, ZT, convert, convert_to_path, detect};
+use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
 /// A folder with `a.zt`, which is open.
 fn folder() -> (TempDir, PathBuf, Input) {
@@ -24,7 +24,7 @@ fn folder() -> (TempDir, PathBuf, Input) {
 
 fn to(out: &Path, input: &Input, overwrite: bool) -> Result<Summary> {
     let options = ConvertOptions::new(ZT).overwrite(overwrite);
-    convert_to_path(std::slice::from_ref(input), out, &options)
+    Kinds::builtin().convert_to_path(std::slice::from_ref(input), out, &options)
 }
 
 fn names(folder: &TempDir) -> Vec<String> {
@@ -139,13 +139,13 @@ fn a_failure_leaves_neither_output_nor_temporary_file() {
     let mut options = ConvertOptions::new(ZT);
     options.progress = Some(zt::Progress::new(&stop));
     let inputs = [input];
-    let error = convert_to_path(&inputs, &out, &options).unwrap_err();
+    let error = Kinds::builtin().convert_to_path(&inputs, &out, &options).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Interrupted, "interrupted"));
     assert_eq!(names(&folder), ["a.zt"]);
 
     // An existing output stays.
     fs::write(&out, "mine").unwrap();
-    assert!(convert_to_path(&inputs, &out, &options.overwrite(true)).is_err());
+    assert!(Kinds::builtin().convert_to_path(&inputs, &out, &options.overwrite(true)).is_err());
     assert_eq!(fs::read(&out).unwrap(), b"mine");
     assert_eq!(names(&folder), ["a.zt", "b.zt"]);
 }
@@ -175,7 +175,7 @@ fn progress_counts_the_bytes_of_values() {
     let mut options = ConvertOptions::new(ZT);
     options.progress = Some(zt::Progress::new(&count));
     let out = folder.path().join("b.zt");
-    let summary = convert_to_path(&[input], out, &options).unwrap();
+    let summary = Kinds::builtin().convert_to_path(&[input], out, &options).unwrap();
     assert_eq!((summary.bytes, total.into_inner()), (2_000_000, 2_000_000));
 }
 
@@ -229,7 +229,7 @@ fn the_error_of_an_unknown_kind_shows_the_first_bytes() {
 #[test]
 fn texts_other_than_an_index_have_no_kind() {
     for text in ["{}", r#"{"weights": {}}"#, r#"["weight_map"]"#, "{"] {
-        assert_eq!(detect(&zt::Memory::new(text)).unwrap(), None, "{text}");
+        assert_eq!(Kinds::builtin().detect(&zt::Memory::new(text)).unwrap(), None, "{text}");
     }
 }
 
@@ -246,7 +246,7 @@ fn a_file_that_appears_meanwhile_is_replaced_only_on_request() {
         };
         let mut options = ConvertOptions::new(ZT);
         options.progress = Some(zt::Progress::new(&appear));
-        let result = convert_to_path(&inputs, &out, &options.overwrite(overwrite));
+        let result = Kinds::builtin().convert_to_path(&inputs, &out, &options.overwrite(overwrite));
         assert_eq!(result.map_err(|error| error.code()).err(), (!overwrite).then_some("overwrite"));
         assert_eq!(fs::read(&out).unwrap() == b"theirs", !overwrite);
     }
@@ -288,7 +288,7 @@ fn a_sink_that_fails_at_the_end_is_an_error() {
         {
             let mut options = ConvertOptions::new(member.kind());
             options = options.lossy(true);
-            let error = convert(&inputs, Full { takes }, &options).unwrap_err();
+            let error = Kinds::builtin().convert(&inputs, Full { takes }, &options).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Io, "{}: {error}", member.kind());
         }
     }

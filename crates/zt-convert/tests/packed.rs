@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use zt::formats::Scalar;
 use zt::{DType, File, FloatType, Memory, Tensor, VerifyOptions};
 use zt_convert::{
-    ConvertOptions, Input, InputOptions, Kinds, MlDtype, NPZ, SAFETENSORS, Summary, ZT, convert,
+    ConvertOptions, Input, InputOptions, Kinds, MlDtype, NPZ, SAFETENSORS, Summary, ZT,
 };
 
 fn data(name: &str) -> PathBuf {
@@ -25,7 +25,7 @@ fn open(name: &str) -> File {
 
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(File, Vec<u8>, Summary)> {
     let mut bytes = Vec::new();
-    let summary = convert(&[Input::from(file.clone())], &mut bytes, options)?;
+    let summary = Kinds::builtin().convert(&[Input::from(file.clone())], &mut bytes, options)?;
     let written = zt_convert::open_source(Memory::new(bytes.clone()))?;
     Ok((written, bytes, summary))
 }

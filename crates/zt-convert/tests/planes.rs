@@ -8,7 +8,7 @@ use zt::{
     Attributes, Compression, DType, Dense, Elements, File, FloatType, HashOptions, Value,
     WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
 /// Elements with similar upper bytes, as weights have.
 fn weights(dtype: DType, count: usize) -> Vec<u8> {
@@ -44,7 +44,8 @@ fn model(options: WriteOptions) -> File {
 
 fn to(options: &ConvertOptions<'_>, file: &File) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let summary = convert(&[Input::from(file.clone())], &mut bytes, options).unwrap();
+    let summary =
+        Kinds::builtin().convert(&[Input::from(file.clone())], &mut bytes, options).unwrap();
     assert!(summary.warnings.is_empty());
     let values = file.entries().into_iter().map(|entry| {
         let components = &entry.object().unwrap().components;
@@ -74,7 +75,7 @@ fn progress_counts_each_value_once() {
     let mut options = to_planes();
     options.progress = Some(zt::Progress::new(&count));
     let inputs = [Input::from(model(WriteOptions::new()))];
-    let summary = convert(&inputs, std::io::sink(), &options).unwrap();
+    let summary = Kinds::builtin().convert(&inputs, std::io::sink(), &options).unwrap();
     assert_eq!(counted.into_inner(), summary.bytes);
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
-use zt_convert::{PICKLE, PYTORCH, detect};
+use zt_convert::{Kinds, PICKLE, PYTORCH};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
@@ -34,7 +34,7 @@ fn set(files: &[(&str, &str)], map: &[(&str, &str)]) -> (TempDir, PathBuf) {
 fn an_index_of_bin_files_opens_as_one_file() {
     let path = corpus().join("torch/sharded/pytorch_model.bin.index.json");
     let index = FileSource::open(&path).unwrap();
-    assert_eq!(detect(&index).unwrap(), Some(PYTORCH));
+    assert_eq!(Kinds::builtin().detect(&index).unwrap(), Some(PYTORCH));
     let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     assert_eq!((input.file().kind(), input.paths().len()), (PYTORCH, 3));
     assert!(input.file().warnings().is_empty());

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt::{File, HashOptions, Memory, OpenOptions, WriteOptions};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -16,7 +16,7 @@ fn data(name: &str) -> PathBuf {
 
 fn to(options: &ConvertOptions<'_>, input: Input) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let summary = convert(&[input], &mut bytes, options).unwrap();
+    let summary = Kinds::builtin().convert(&[input], &mut bytes, options).unwrap();
     assert_eq!(summary.byte_len, bytes.len() as u64);
     assert!(summary.warnings.is_empty());
     bytes

@@ -7,7 +7,7 @@ use zt::{
     Attributes, DType, Dense, DigestAlgorithm, Elements, File, FloatType, HashOptions, Value,
     WriteOptions,
 };
-use zt_convert::{ConvertOptions, GGUF, Input, NPZ, SAFETENSORS, ZT, convert};
+use zt_convert::{ConvertOptions, GGUF, Input, Kinds, NPZ, SAFETENSORS, ZT};
 
 /// Elements with similar upper bytes, as weights have: numbers, and no NaN.
 fn weights(dtype: DType, count: u64) -> Vec<u8> {
@@ -78,7 +78,7 @@ fn files_have_the_bytes_of_other_systems() {
         options.write = write;
         options.dtype = dtype;
         let mut bytes = Vec::new();
-        convert(&[Input::from(model.clone())], &mut bytes, &options).unwrap();
+        Kinds::builtin().convert(&[Input::from(model.clone())], &mut bytes, &options).unwrap();
         DigestAlgorithm::Sha256.digest(&bytes).unwrap().to_string()
     });
     assert_eq!(written, digests);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{Dense, Error, File, Memory, OpenOptions, Result, Writer};
-use zt_convert::{ConvertOptions, Input, SAFETENSORS, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS};
 
 /// A folder with an index of these `(tensor, shard)`, and shards with these `(tensor, value)`.
 fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, PathBuf) {
@@ -33,7 +33,7 @@ fn shard(tensors: &[(&str, f32)], name: &str) -> Vec<u8> {
     writer.finish().unwrap();
     let mut bytes = Vec::new();
     let input = Input::from(File::from_bytes(ours).unwrap());
-    convert(&[input], &mut bytes, &ConvertOptions::new(SAFETENSORS)).unwrap();
+    Kinds::builtin().convert(&[input], &mut bytes, &ConvertOptions::new(SAFETENSORS)).unwrap();
     bytes
 }
 
@@ -116,7 +116,7 @@ fn a_conversion_follows_the_index_too() {
     let (_folder, path) = set(&listed, &shards);
     let input = zt_convert::Kinds::builtin().open(&path, OpenOptions::new()).unwrap();
     let (mut bytes, options) = (Vec::new(), ConvertOptions::new(SAFETENSORS));
-    let summary = convert(&[input], &mut bytes, &options).unwrap();
+    let summary = Kinds::builtin().convert(&[input], &mut bytes, &options).unwrap();
     let written = zt_convert::open_source(Memory::new(bytes)).unwrap();
     assert_eq!(value(&written, "a"), 2.0);
     let warnings = summary.warnings.into_iter();

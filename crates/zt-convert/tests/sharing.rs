@@ -13,7 +13,7 @@ use zt::{
     Attributes, Blob, Component, DType, Dense, Elements, ErrorKind, File, FloatType, HashOptions,
     Limits, Memory, Object, OpenOptions, Source, Span, VerifyOptions, WriteOptions,
 };
-use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
 /// Bytes without repetition. Each `seed` gives another byte at `at`.
 fn weights(len: usize, at: usize, seed: u8) -> Vec<u8> {
@@ -52,7 +52,7 @@ fn model(writing: WriteOptions, dtype: DType) -> File {
 
 fn to(options: &ConvertOptions<'_>, inputs: &[Input]) -> (Summary, Vec<u8>) {
     let mut bytes = Vec::new();
-    let summary = convert(inputs, &mut bytes, options).unwrap();
+    let summary = Kinds::builtin().convert(inputs, &mut bytes, options).unwrap();
     (summary, bytes)
 }
 
@@ -227,7 +227,8 @@ fn a_damaged_copy_is_an_error_and_not_a_tie() {
     let last = usize::try_from(copy.end()).unwrap() - 1;
     bytes[last] ^= 1;
     let input = Input::from(File::from_bytes(bytes).unwrap());
-    let error = convert(&[input], std::io::sink(), &ConvertOptions::new(ZT)).unwrap_err();
+    let error =
+        Kinds::builtin().convert(&[input], std::io::sink(), &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!(error.code(), "digest-mismatch");
     assert_eq!(error.object(), Some("head"));
 }
@@ -310,7 +311,8 @@ fn shingles() -> Vec<u8> {
 fn ranges_that_overlap_beyond_the_limit_are_not_written() {
     let input = Input::from(File::from_bytes(shingles()).unwrap());
     let mut written = Vec::new();
-    let error = convert(&[input], &mut written, &ConvertOptions::new(ZT)).unwrap_err();
+    let error =
+        Kinds::builtin().convert(&[input], &mut written, &ConvertOptions::new(ZT)).unwrap_err();
     assert_eq!((error.code(), error.kind()), ("overlap", ErrorKind::Limit));
     assert!(written.is_empty());
 

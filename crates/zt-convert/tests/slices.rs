@@ -58,7 +58,7 @@ fn gaps_and_overlaps_are_faults_and_are_never_filled() {
     let mut sink = Vec::new();
     let inputs = [first(), first()];
     let options = ConvertOptions::new(ZT);
-    let error = zt_convert::convert(&inputs, &mut sink, &options).unwrap_err();
+    let error = zt_convert::Kinds::builtin().convert(&inputs, &mut sink, &options).unwrap_err();
     assert_eq!((error.code(), error.object()), ("overlap", Some("w")));
 }
 
@@ -68,7 +68,7 @@ fn one_file_is_a_part_and_stays_as_it_is() {
     assert!(matches!(join_slices(&inputs).unwrap(), Cow::Borrowed(_)));
     assert_eq!(inputs[0].file().warnings()[0].code, "slices");
     let options = ConvertOptions::new(ZT);
-    let error = zt_convert::convert(&inputs, Vec::new(), &options).unwrap_err();
+    let error = zt_convert::Kinds::builtin().convert(&inputs, Vec::new(), &options).unwrap_err();
     assert_eq!(error.code(), "lossy");
     // Offsets of whole tensors are noted, too.
     assert!(at("[2, 2]", 4, "[0, 0]").file().warnings().is_empty());

@@ -15,9 +15,7 @@ use serde_json::{Value as Json, json};
 use zt::{
     Coo, DType, Dense, File, FileSource, FloatType, HashOptions, OpenOptions, Result, Value, Writer,
 };
-use zt_convert::{
-    ConvertOptions, Input, SAFETENSORS, Split, SplitOptions, ZT, convert_to_path, detect,
-};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, Split, SplitOptions, ZT};
 
 /// A `.zt` file in `folder` with tensors of these sizes in bytes; the values count up.
 fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
@@ -61,7 +59,7 @@ fn split(
 ) -> Result<Split> {
     let options = SplitOptions::new(options.clone().overwrite(overwrite));
     let options = options.stem(stem).max_shard_size(limit);
-    zt_convert::split(inputs, folder, &options)
+    zt_convert::Kinds::builtin().split(inputs, folder, &options)
 }
 
 fn split_to(path: &Path, folder: &Path, limit: u64, options: &ConvertOptions<'_>) -> Result<Split> {
@@ -97,7 +95,7 @@ fn a_set_equals_the_hubs_and_merges_into_the_original() {
         assert_eq!(json, expected);
 
         let source = FileSource::open(&index).unwrap();
-        assert_eq!(detect(&source).unwrap(), Some(kind));
+        assert_eq!(Kinds::builtin().detect(&source).unwrap(), Some(kind));
         let set = opened(&index);
         assert_eq!((set.file().kind(), set.paths().len()), (kind, 4));
         assert!(set.file().warnings().is_empty());
@@ -107,7 +105,7 @@ fn a_set_equals_the_hubs_and_merges_into_the_original() {
         for inputs in [vec![set], shards] {
             let merged = folder.path().join("merged.zt");
             let options = ConvertOptions::new(ZT);
-            convert_to_path(&inputs, &merged, &options.overwrite(true)).unwrap();
+            Kinds::builtin().convert_to_path(&inputs, &merged, &options.overwrite(true)).unwrap();
             let merged = opened(&merged);
             assert_eq!(content(merged.file()), content(opened(&whole).file()));
             let attributes = merged.file().attributes().unwrap().unwrap();
@@ -227,7 +225,7 @@ fn tied_tensors_of_a_zt_file_stay_together_and_count_once() {
     writer.add("head", &tied).unwrap();
     writer.finish().unwrap();
     let inputs = [opened(&path), opened(&copy)];
-    convert_to_path(&inputs, &whole, &ConvertOptions::new(ZT)).unwrap();
+    Kinds::builtin().convert_to_path(&inputs, &whole, &ConvertOptions::new(ZT)).unwrap();
 
     let zt = split_to(&whole, folder.path(), 4096, &ConvertOptions::new(ZT)).unwrap();
     let objects: Vec<u64> = zt.shards.iter().map(|shard| shard.objects).collect();

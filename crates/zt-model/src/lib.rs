@@ -10,11 +10,11 @@
 //! | `examine` | [`examine`](examine()) finds files of a folder that do not make one model; [`write_index`] |
 //!
 //! All of them take an [`Input`](zt_convert::Input) of any kind, and what they compute is one, too.
-//! [`zt_convert::convert`] writes it.
+//! [`zt_convert::Kinds::convert`] writes it.
 //!
 //! ```
 //! use zt::{Dense, File, Writer};
-//! use zt_convert::{ConvertOptions, Input, ZT, convert};
+//! use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 //!
 //! let file = |values: &[f32]| {
 //!     let mut bytes = Vec::new();
@@ -26,7 +26,7 @@
 //! let options = ConvertOptions::new(ZT);
 //! let mean = zt_model::average(&[file(&[1.0, 2.0])?, file(&[3.0, 2.0])?], &[], &options)?;
 //! let mut bytes = Vec::new();
-//! convert(&[mean], &mut bytes, &options)?;
+//! Kinds::builtin().convert(&[mean], &mut bytes, &options)?;
 //! assert_eq!(*File::from_bytes(bytes)?.tensor("w")?.values::<f32>()?, [2.0, 2.0]);
 //! # Ok::<(), zt::Error>(())
 //! ```

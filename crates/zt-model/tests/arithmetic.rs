@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use zt::diff::{DiffOptions, diff};
-use zt::{Coo, Dense, File, FloatType, OpenOptions, WriteOptions};
-use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT, convert};
+use zt::{Coo, Dense, File, FloatType, WriteOptions};
+use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT};
 use zt_model::{Lora, average};
 
 fn data() -> PathBuf {
@@ -21,11 +21,11 @@ fn data() -> PathBuf {
 
 fn open(name: &str) -> Input {
     let path = data().join(name);
-    Kinds::builtin().open(path, OpenOptions::new()).unwrap()
+    Kinds::builtin().open(path, zt::OpenOptions::new()).unwrap()
 }
 
 fn adapter() -> Lora {
-    Lora::open(data().join("adapter"), OpenOptions::new()).unwrap()
+    Lora::open(data().join("adapter"), &Kinds::builtin()).unwrap()
 }
 
 /// Whether both files have the same names, shapes, types and values, to the last bit.
@@ -38,7 +38,7 @@ fn is_equal(computed: &File, expected: &str) {
 /// The file that a conversion of `input` writes.
 fn written(input: &Input, options: &ConvertOptions<'_>) -> zt::Result<File> {
     let mut bytes = Vec::new();
-    convert(std::slice::from_ref(input), &mut bytes, options)?;
+    Kinds::builtin().convert(std::slice::from_ref(input), &mut bytes, options)?;
     zt_convert::open_source(zt::Memory::new(bytes))
 }
 
@@ -279,12 +279,12 @@ fn the_configuration_gives_the_scale_and_the_orientation() {
         ("base_model.model.l.lora_B.default.weight", &[2, 1], &[1.0, 10.0]),
     ]);
     let model = folder.join("adapter_model.safetensors");
-    let error = Lora::open(folder, OpenOptions::new()).unwrap_err();
+    let error = Lora::open(folder, &Kinds::builtin()).unwrap_err();
     assert_eq!(error.code(), "not-found");
-    zt_convert::convert_to_path(&[factors], &model, &options).unwrap();
+    zt_convert::Kinds::builtin().convert_to_path(&[factors], &model, &options).unwrap();
     let merged = |config: &str| {
         fs::write(folder.join("adapter_config.json"), config).unwrap();
-        Lora::open(&model, OpenOptions::new())?.merge(&base, &options)
+        Lora::open(&model, &Kinds::builtin())?.merge(&base, &options)
     };
     let file =
         merged(r#"{"lora_alpha": 2, "fan_in_fan_out": true, "r": 1, "alpha_pattern": null}"#);

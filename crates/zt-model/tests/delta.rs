@@ -14,7 +14,7 @@ use zt::{
     Attributes, Bytes, Coo, DType, Dense, Elements, File, FloatType, HashOptions, QuantizedGroup,
     Slice, Storage, ToObject, Value, WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 use zt_model::{Changes, Check, Patch, delta, delta_to_path, patch_in_place};
 
 /// Pseudo-random bytes.
@@ -82,7 +82,7 @@ fn round_trip(base: &Input, new: &Input) -> (Changes, usize) {
 
 fn written(result: &Input) -> zt::Result<Input> {
     let mut bytes = Vec::new();
-    convert(std::slice::from_ref(result), &mut bytes, &ConvertOptions::new(ZT))?;
+    Kinds::builtin().convert(std::slice::from_ref(result), &mut bytes, &ConvertOptions::new(ZT))?;
     File::from_bytes(bytes).map(Input::from)
 }
 

@@ -241,6 +241,8 @@ mod remote {
 fn safetensors() -> Vec<u8> {
     let input = Input::from(File::from_bytes(model(&[1.0, 2.0])).unwrap());
     let mut bytes = Vec::new();
-    zt_convert::convert(&[input], &mut bytes, &ConvertOptions::new(SAFETENSORS)).unwrap();
+    zt_convert::Kinds::builtin()
+        .convert(&[input], &mut bytes, &ConvertOptions::new(SAFETENSORS))
+        .unwrap();
     bytes
 }

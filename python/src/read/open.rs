@@ -106,7 +106,7 @@ pub(crate) fn is_near(source: &Bound<'_, PyAny>) -> Result<bool> {
 }
 
 /// Whether it is on a disk of this machine.
-const fn is_local(location: &Location) -> bool {
+fn is_local(location: &Location) -> bool {
     !location.is_url() && !location.is_stdin()
 }
 

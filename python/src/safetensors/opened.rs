@@ -292,7 +292,7 @@ fn missing(path: &Path, error: &zt::Error) -> PyErr {
 impl Table {
     fn open(py: Python<'_>, path: &Path, source: FileSource) -> Result<Self> {
         let found = py.detach(|| {
-            let kind = zt_convert::detect(&source)?;
+            let kind = kinds().detect(&source)?;
             Ok((kind, Header::read(&source)))
         });
         let (kind, header) = found.map_err(|error: zt::Error| failed(OPENING, &error))?;

@@ -16,6 +16,7 @@ use zt_safetensors::{Dtype, Header, TensorInfo, layout};
 use super::element::{Element, from_framework, known};
 use super::message::{failed, refuse};
 use crate::share::error::Result;
+use crate::share::kinds::kinds;
 use crate::share::memory::Addressed;
 
 /// A tensor for `serialize` and `serialize_file`.
@@ -179,7 +180,7 @@ pub(crate) fn deserialize<'py>(
     };
     let raise = |error: &zt::Error| failed("Error while deserializing", error);
     let source = Memory::new(bytes);
-    let kind = zt_convert::detect(&source).map_err(|error| raise(&error))?;
+    let kind = kinds().detect(&source).map_err(|error| raise(&error))?;
     if kind.is_none_or(|kind| kind == SAFETENSORS) {
         let header = Header::read(&source).map_err(|error| raise(&error))?;
         let tensor = |tensor: &zt_safetensors::Tensor| {

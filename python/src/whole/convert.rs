@@ -17,7 +17,7 @@ use crate::share::remote;
 use crate::share::source::{Sink, path_of};
 use crate::share::value::each;
 use crate::share::work::{PyProgress, Watch};
-use crate::write::options::{self, Given, kind_of};
+use crate::write::options::{Given, Stored, kind_of};
 
 /// The result of :func:`convert`.
 #[pyclass(frozen, module = "zt")]
@@ -161,11 +161,7 @@ pub(crate) fn convert<'py>(
     let places =
         LocationOptions::new().remote(remote::options(storage_options)?).kinds(kinds.clone());
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
-    let chunk_digests = options::digest(py, "chunk_digests", chunk_digests)?;
-    let mut write = options::write(py, zstd, planes)?.chunk_digests(chunk_digests);
-    if let Given::Yes(name) = digest {
-        write = write.digest(options::digest(py, "digest", name.as_deref())?);
-    }
+    let options = Stored { zstd, digest, chunk_digests, planes, dtype }.options(py, kind)?;
     let on_duplicate = match on_duplicate {
         "error" => OnDuplicate::Error,
         "first" => OnDuplicate::First,
@@ -178,20 +174,13 @@ pub(crate) fn convert<'py>(
             return Err(misuse(py, &text));
         }
     };
-    let dtype = dtype.map(|name| {
-        let long = || zt::FloatType::of_dtype(zt::DType::from_long_name(name)?);
-        let known = zt::FloatType::from_name(name).or_else(long);
-        known.ok_or_else(|| misuse(py, &format!("values are not cast to {name:?}")))
-    });
-    let options = ConvertOptions::new(kind)
-        .write(write)
+    let options = options
         .on_duplicate(on_duplicate)
         .dense(dense)
         .drop_unsupported(drop_unsupported || lossy)
         .skip_damaged(skip_damaged)
         .allow_inf(allow_inf || lossy)
         .overwrite(overwrite);
-    let options = options.dtype(dtype.transpose()?);
     let watch = Watch::new(progress).threads(threads);
     let summary = write_to(py, target, &inputs, options, &places, watch)?;
     Ok(Conversion { summary })

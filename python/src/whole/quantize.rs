@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use zt_convert::{ConvertOptions, Summary};
+use zt::Tensor;
+use zt_convert::Summary;
 use zt_model::{LocationOptions, Quantize, QuantizedObject};
 
 use crate::read::open::opened;
-use crate::read::select::{Selection, none_left};
+use crate::read::select::Selection;
 use crate::read::warning::FileWarning;
 use crate::share::error::{OrRaise, Result};
 use crate::share::kinds::kinds;
@@ -16,7 +17,7 @@ use crate::share::remote;
 use crate::share::source::path_of;
 use crate::share::work::{PyProgress, Watch};
 use crate::whole::convert::write_to;
-use crate::write::options::kind_of;
+use crate::write::options::{Given, Stored, kind_of};
 
 /// The result of :func:`quantize`.
 #[pyclass(frozen, module = "zt")]
@@ -50,7 +51,13 @@ impl Quantization {
         self.summary.byte_len
     }
 
-    /// Warnings of the source.
+    /// The names of tensors that were left out: ``drop_unsupported`` and ``skip_damaged`` allow it.
+    #[getter]
+    fn left_out(&self) -> Vec<String> {
+        self.summary.left_out.clone()
+    }
+
+    /// Warnings of the source, and one for each loss.
     #[getter]
     fn warnings(&self) -> Vec<FileWarning> {
         FileWarning::all(self.summary.warnings.clone())
@@ -78,6 +85,8 @@ impl Quantization {
 ///         number of dimensions.
 ///     exclude: as ``include``, for tensors to keep.
 ///     kind: the kind of the new file, ``"zt"`` or, with ``type``, ``"gguf"``; by default its extension decides.
+///     rename, zstd, digest, chunk_digests, planes, dtype, drop_unsupported, skip_damaged, allow_inf, lossy: as for
+///         :func:`convert`. ``planes`` and ``dtype`` are for the tensors that are kept.
 ///     overwrite: whether an existing file is replaced.
 ///     threads: how many threads work.
 ///     progress: called with the bytes since the last call. An exception from it ends the work.
@@ -98,8 +107,9 @@ impl Quantization {
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, r#type = None, bits = 4, group_size = 128, signed = false, include = None,
-    exclude = None, kind = None, overwrite = false, threads = None, progress = None,
-    storage_options = None
+    exclude = None, kind = None, rename = None, zstd = None, digest = Given::No, chunk_digests = "crc32c",
+    planes = false, dtype = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
+    lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn quantize<'py>(
@@ -113,6 +123,16 @@ pub(crate) fn quantize<'py>(
     include: Option<&Bound<'py, PyAny>>,
     exclude: Option<&Bound<'py, PyAny>>,
     kind: Option<&str>,
+    rename: Option<&Bound<'py, PyAny>>,
+    zstd: Option<i32>,
+    digest: Given<Option<String>>,
+    chunk_digests: Option<&str>,
+    planes: bool,
+    dtype: Option<&str>,
+    drop_unsupported: bool,
+    skip_damaged: bool,
+    allow_inf: bool,
+    lossy: bool,
     overwrite: bool,
     threads: Option<usize>,
     progress: PyProgress<'py>,
@@ -123,21 +143,25 @@ pub(crate) fn quantize<'py>(
         None => Quantize::groups(bits, group_size, signed),
     };
     let quantize = quantize.or_raise()?;
+    let names = Selection::new(include, exclude, rename)?;
     let input = opened(py, source, storage_options)?.to_input();
-    let chosen = Selection::new(include, exclude, None)?.choose(py, &input)?;
-    let names: HashSet<&str> = chosen.file().names().collect();
+    let names = names.choose(py, &input)?;
+    let input = Selection::new(None, None, rename)?.choose(py, &input)?;
+    let names: HashSet<&str> = names.file().names().collect();
     let least = if include.is_some() { 0 } else { 2 };
-    let made = quantize
-        .of(&input, |tensor| names.contains(tensor.name()) && tensor.shape().len() >= least);
-    let made = made.or_raise()?;
-    if made.objects().is_empty() {
-        return Err(none_left());
-    }
+    let takes =
+        |tensor: &Tensor<'_>| names.contains(tensor.name()) && tensor.shape().len() >= least;
+    let made = quantize.of(&input, takes).or_raise()?;
     let kinds = kinds();
     let places = LocationOptions::new().remote(remote::options(storage_options)?);
     let places = places.kinds(kinds.clone());
     let kind = kind_of(py, &kinds, kind, path_of(target)?.as_ref())?;
-    let options = ConvertOptions::new(kind).overwrite(overwrite);
+    let options = Stored { zstd, digest, chunk_digests, planes, dtype }.options(py, kind)?;
+    let options = options
+        .drop_unsupported(drop_unsupported || lossy)
+        .skip_damaged(skip_damaged)
+        .allow_inf(allow_inf || lossy)
+        .overwrite(overwrite);
     let watch = Watch::new(progress).threads(threads);
     let inputs = [made.input().clone()];
     let summary = write_to(py, target, &inputs, options, &places, watch)?;

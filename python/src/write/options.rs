@@ -6,8 +6,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use zt::foreign::Kind;
-use zt::{DigestAlgorithm, WriteOptions};
-use zt_convert::{FileKind, Kinds, ZT};
+use zt::{DType, DigestAlgorithm, FloatType, WriteOptions};
+use zt_convert::{ConvertOptions, FileKind, Kinds, ZT};
 
 use crate::share::dtype::{Row, numpy};
 use crate::share::error::{Result, misuse};
@@ -27,6 +27,36 @@ pub(crate) fn write(py: Python<'_>, zstd: Option<i32>, planes: bool) -> Result<W
         options = options.zstd(level);
     }
     Ok(options)
+}
+
+/// The keywords of every call that writes a file of any kind.
+pub(crate) struct Stored<'a> {
+    pub(crate) zstd: Option<i32>,
+    pub(crate) digest: Given<Option<String>>,
+    pub(crate) chunk_digests: Option<&'a str>,
+    pub(crate) planes: bool,
+    pub(crate) dtype: Option<&'a str>,
+}
+
+impl Stored<'_> {
+    /// The options of a file of this kind.
+    ///
+    /// # Errors
+    ///
+    /// As [`write`] and [`digest`]; for a type that values are not cast to.
+    pub(crate) fn options(self, py: Python<'_>, kind: Kind) -> Result<ConvertOptions<'static>> {
+        let chunk_digests = digest(py, "chunk_digests", self.chunk_digests)?;
+        let mut write = write(py, self.zstd, self.planes)?.chunk_digests(chunk_digests);
+        if let Given::Yes(name) = self.digest {
+            write = write.digest(digest(py, "digest", name.as_deref())?);
+        }
+        let dtype = self.dtype.map(|name| {
+            let long = || FloatType::of_dtype(DType::from_long_name(name)?);
+            let known = FloatType::from_name(name).or_else(long);
+            known.ok_or_else(|| misuse(py, &format!("values are not cast to {name:?}")))
+        });
+        Ok(ConvertOptions::new(kind).write(write).dtype(dtype.transpose()?))
+    }
 }
 
 /// Refuses a level that zstd does not have.

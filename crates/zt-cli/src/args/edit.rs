@@ -33,7 +33,7 @@ pub(crate) struct EditArgs {
 }
 
 /// The option of every command that locks a file.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct WaitArgs {
     /// While another program edits the file, wait and try again, at most this many seconds [default:
     /// without a limit]

@@ -8,6 +8,7 @@ use zt_convert::{FolderContents, Input};
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::Failure;
+use crate::files::kinds;
 use crate::files::remote::is_url;
 use crate::files::stdin::is_stdin;
 
@@ -59,7 +60,7 @@ impl FilesArgs {
         let mut folders = vec![folder.to_owned()];
         let mut top = None;
         while let Some(folder) = folders.pop() {
-            let contents = match FolderContents::of(&folder) {
+            let contents = match FolderContents::of(kinds::table(), &folder) {
                 Ok(contents) => contents,
                 Err(error) => {
                     found.push(Found::new(folder, Some(Failure::Refused(error))));

@@ -30,17 +30,39 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Ls(ls::Arguments),
-    Info(info::Arguments),
-    Show(show::Arguments),
-    Cat(cat::Arguments),
-    Stats(stats::Arguments),
-    Report(report::Arguments),
-    Verify(verify::Arguments),
-    Hash(hash::Arguments),
-    Convert(convert::Arguments),
+/// The commands: for each a variant, and the module that has its arguments and runs it. A failure of one `at` a path
+/// is about that file.
+macro_rules! commands {
+    ($($(#[$about:meta])* $name:ident: $module:ident $(at $path:ident)? $(with $more:expr)?,)*) => {
+        #[derive(Debug, Subcommand)]
+        pub(crate) enum Command {
+            $($(#[$about])* $name($module::Arguments),)*
+        }
+
+        impl Command {
+            /// Runs the command.
+            pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
+                match self {
+                    $(Command::$name(mut arguments) => {
+                        $module::run(&mut arguments, $($more,)? output)
+                            $(.map_err(|failure| failure.with_path(&arguments.$path)))?
+                    })*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Ls: ls,
+    Info: info,
+    Show: show at file,
+    Cat: cat,
+    Stats: stats,
+    Report: report,
+    Verify: verify,
+    Hash: hash,
+    Convert: convert,
     /// Merge files, or the shards of a set, into one file
     ///
     /// The index of a set stands for all its shards. A duplicate name is an error, and so are two
@@ -49,67 +71,25 @@ pub(crate) enum Command {
         after_help = convert::EXAMPLES_OF_MERGE,
         override_usage = "zt merge [OPTIONS] <IN>... <OUT>"
     )]
-    Merge(convert::Arguments),
-    Average(average::Arguments),
-    Split(split::Arguments),
-    Index(index::Arguments),
-    Quantize(quantize::Arguments),
-    Extract(extract::Arguments),
-    Diff(diff::Arguments),
-    Delta(delta::Arguments),
-    Patch(patch::Arguments),
-    Append(append::Arguments),
-    Rm(rm::Arguments),
-    Rename(rename::Arguments),
-    Meta(meta::Arguments),
-    Compact(compact::Arguments),
-    Repair(repair::Arguments),
-    Bench(bench::Arguments),
-    Explain(explain::Arguments),
-    Completions(completions::Arguments),
-    Man(man::Arguments),
-}
-
-impl Command {
-    /// Runs the command.
-    pub(crate) fn run(self, output: &mut Output) -> Result<Exit, Failure> {
-        match self {
-            Command::Ls(arguments) => ls::run(&arguments, output),
-            Command::Info(arguments) => info::run(&arguments, output),
-            Command::Show(arguments) => {
-                show::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
-            }
-            Command::Cat(arguments) => cat::run(&arguments, output),
-            Command::Stats(arguments) => stats::run(&arguments, output),
-            Command::Report(arguments) => report::run(&arguments, output),
-            Command::Verify(arguments) => verify::run(&arguments, output),
-            Command::Hash(arguments) => hash::run(&arguments, output),
-            Command::Convert(arguments) | Command::Merge(arguments) => {
-                convert::run(&arguments, output)
-            }
-            Command::Average(arguments) => average::run(&arguments, output),
-            Command::Split(arguments) => split::run(&arguments, output),
-            Command::Index(arguments) => index::run(&arguments, output),
-            Command::Quantize(arguments) => quantize::run(arguments, output),
-            Command::Extract(arguments) => extract::run(&arguments, output)
-                .map_err(|failure| failure.with_path(&arguments.file)),
-            Command::Append(arguments) => append::run(&arguments, output),
-            Command::Rm(arguments) => rm::run(&arguments, output),
-            Command::Rename(arguments) => rename::run(&arguments, output),
-            Command::Meta(arguments) => meta::run(&arguments, output),
-            Command::Compact(arguments) => compact::run(&arguments, output),
-            Command::Repair(arguments) => repair::run(&arguments, output),
-            Command::Bench(arguments) => {
-                bench::run(&arguments, output).map_err(|failure| failure.with_path(&arguments.file))
-            }
-            Command::Diff(arguments) => diff::run(&arguments, output),
-            Command::Delta(arguments) => delta::run(&arguments, output),
-            Command::Patch(arguments) => patch::run(arguments, output),
-            Command::Explain(arguments) => explain::run(&arguments, output),
-            Command::Completions(arguments) => completions::run(&arguments, Cli::command(), output),
-            Command::Man(arguments) => man::run(&arguments, Cli::command(), output),
-        }
-    }
+    Merge: convert,
+    Average: average,
+    Split: split,
+    Index: index,
+    Quantize: quantize,
+    Extract: extract at file,
+    Diff: diff,
+    Delta: delta,
+    Patch: patch,
+    Append: append,
+    Rm: rm,
+    Rename: rename,
+    Meta: meta,
+    Compact: compact,
+    Repair: repair,
+    Bench: bench at file,
+    Explain: explain,
+    Completions: completions with Cli::command(),
+    Man: man with Cli::command(),
 }
 
 fn long_version() -> &'static str {

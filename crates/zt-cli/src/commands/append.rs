@@ -10,6 +10,7 @@ use crate::args::convert::{ConvertArgs, DuplicateArgs, exit_without};
 use crate::args::edit::EditArgs;
 use crate::args::input::byte_len;
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::output::Output;
 use crate::output::absent;
 use crate::output::json::{object, paths, warnings};
@@ -67,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let report = |bytes| progress.report(bytes);
     let mut edit = target.begin(options.write.clone())?;
     options.progress = Some(zt::Progress::new(&report));
-    let appended = zt_convert::append(inputs, &mut edit.editor, &options);
+    let appended = kinds::table().append(inputs, &mut edit.editor, &options);
     let summary = appended
         .map_err(|error| Failure::from(error.with_path(&target.file)))
         .inspect_err(|failure| convert.hint(failure, inputs, true, output))?;

@@ -13,6 +13,7 @@ use zt_convert::{ConvertOptions, Input};
 use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
@@ -321,7 +322,7 @@ impl Bench<'_> {
         options.write = WriteOptions::new().compression(compression).threads(self.jobs);
         options.progress = Some(zt::Progress::new(&report));
         timed(|| {
-            let summary = zt_convert::convert(inputs, io::sink(), &options)?;
+            let summary = kinds::table().convert(inputs, io::sink(), &options)?;
             Ok((Some(summary.bytes), Some(summary.byte_len)))
         })
     }

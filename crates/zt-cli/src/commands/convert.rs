@@ -4,12 +4,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use zt_convert::InputOptions;
 use zt_model::Lora;
 
 use crate::args::convert::DuplicateArgs;
 use crate::commands::converted::{Files, number};
 use crate::failure::{Exit, Failure};
+use crate::files::kinds;
 use crate::files::remote::expect_local;
 use crate::output::Output;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             ));
         };
         expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
-        let lora = Lora::open(adapter, InputOptions::new()).map_err(Failure::Refused)?;
+        let lora = Lora::open(adapter, kinds::table()).map_err(Failure::Refused)?;
         conversion.inputs = vec![lora.scale(arguments.scale).merge(base, &conversion.options)?];
     }
     conversion.write(output)

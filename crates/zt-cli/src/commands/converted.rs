@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 use zt::foreign::Kind;
 use zt_convert::foreign::AttributeChange;
 use zt_convert::{ConvertOptions, Input, Kinds, OnDuplicate, Summary, ZT};
@@ -108,8 +109,9 @@ impl Conversion<'_> {
     /// Writes the inputs to OUT, and answers.
     pub(crate) fn write(&self, output: &mut Output) -> Result<Exit, Failure> {
         let written = self.convert(output)?;
-        self.answer(&written, output)?;
-        Ok(written.exit)
+        let (kind, objects) = (self.options.target, written.summary.objects);
+        let what = format!("{kind}; {},", count(objects, "object", "objects"));
+        self.answer(&written, &what, (), output)
     }
 
     /// Writes the inputs to OUT.
@@ -120,7 +122,7 @@ impl Conversion<'_> {
         let report = |bytes| progress.report(bytes);
         let options = options.clone().progress(Some(zt::Progress::new(&report)));
         let converted = if is_stdout(out) {
-            to_stdout(|stdout| zt_convert::convert(inputs, stdout, &options))
+            to_stdout(|stdout| kinds::table().convert(inputs, stdout, &options))
         } else {
             let stores = remote::options(&convert.input.remote);
             location(out).convert(inputs, &options, &stores).map_err(Failure::from)
@@ -139,21 +141,24 @@ impl Conversion<'_> {
         Ok(Written { exit, duplicates, left_out: left_out.concat(), summary })
     }
 
-    /// Prints what was written; a note alone if that went to stdout.
-    pub(crate) fn answer(&self, written: &Written, output: &mut Output) -> Result<(), Failure> {
-        let Written { summary, duplicates, left_out, .. } = written;
-        let target = self.options.target;
+    /// Prints `what` was written, in JSON with these `more` keys; a note alone if that went to stdout.
+    pub(crate) fn answer(
+        &self,
+        written: &Written,
+        what: &str,
+        more: impl Serialize,
+        output: &mut Output,
+    ) -> Result<Exit, Failure> {
+        let Written { summary, exit, duplicates, left_out } = written;
         if is_stdout(self.out) {
             if let Some(left_out) = left_out.strip_prefix("; ") {
                 output.note(left_out);
             }
-            return Ok(());
-        }
-        if output.json {
-            return output.document(&object! {
+        } else if output.json {
+            let written = object! {
                 inputs: paths_shown(self.paths),
                 output: path_text(self.out),
-                kind: target.as_str(),
+                kind: self.options.target.as_str(),
                 objects: summary.objects,
                 bytes: summary.bytes,
                 shared_bytes: summary.shared,
@@ -163,25 +168,35 @@ impl Conversion<'_> {
                 excluded: &self.excluded,
                 duplicates: duplicates,
                 warnings: warnings(&summary.warnings),
-            });
+            };
+            output.document(&Document { written, more })?;
+        } else {
+            let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
+            let (path, shared) = (text::path(self.out), shared(summary.shared));
+            output.line(&format!(
+                "{path}: {what} {logical} of values in {stored}{shared}{left_out}"
+            ))?;
         }
-        let objects = count(summary.objects, "object", "objects");
-        let (logical, stored) = (human(summary.bytes), human(summary.byte_len));
-        let path = text::path(self.out);
-        let shared = shared(summary.shared);
-        output.line(&format!(
-            "{path}: {target}; {objects}, {logical} of values in {stored}{shared}{left_out}"
-        ))
+        Ok(*exit)
     }
 }
 
 /// What was written.
 pub(crate) struct Written {
     pub(crate) summary: Summary,
-    pub(crate) exit: Exit,
+    exit: Exit,
     duplicates: Vec<Absent>,
     /// What of the inputs was not written, for people.
-    pub(crate) left_out: String,
+    left_out: String,
+}
+
+/// The keys of every command that writes a file, and those of one.
+#[derive(Serialize)]
+struct Document<W, M> {
+    #[serde(flatten)]
+    written: W,
+    #[serde(flatten)]
+    more: M,
 }
 
 /// The changes of --set.

@@ -61,7 +61,7 @@ fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Failure {
     failure
 }
 
-pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, out, args, wait } = arguments;
     if !args.convert.input.select.is_empty() {
         return Err(Failure::misuse(
@@ -69,14 +69,14 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
         ));
     }
     if let Some(out) = out {
-        let mut conversion = args.open(&files, &out, OnDuplicate::Error, output)?;
+        let mut conversion = args.open(files, out, OnDuplicate::Error, output)?;
         let Some((base, deltas)) = conversion.inputs.split_first() else {
             return Err(Failure::misuse("expected a base and a delta"));
         };
         let progress = Progress::new(base.file().decoded_len().checked_mul(2));
         let report = |bytes| progress.report(bytes);
         // What stdout gets cannot be taken back, and a wrong base is not damage to be skipped.
-        let is_checked = is_stdout(&out) || conversion.options.skip_damaged;
+        let is_checked = is_stdout(out) || conversion.options.skip_damaged;
         let check = if is_checked { Check::Whole } else { Check::Copy };
         let patch = Patch::new(base, deltas).progress(zt::Progress::new(&report)).check(check);
         let result = patch.open()?;
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: Arguments, output: &mut Output) -> Result<Exit, Fai
     let Some((base, deltas)) = files.split_first() else {
         return Err(Failure::misuse("expected a base and a delta"));
     };
-    let target = EditArgs { file: base.clone(), dry_run: false, wait };
+    let target = EditArgs { file: base.clone(), dry_run: false, wait: wait.clone() };
     let inputs = args.convert.open_all(deltas, output)?.inputs;
     let mut edit = target.begin(WriteOptions::new())?;
     let progress = Progress::new(edit.editor.before().decoded_len().checked_mul(2));

@@ -6,18 +6,18 @@ use std::slice;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
-use zt::{Error, ErrorKind, Tensor, codes};
+use zt::{Tensor, codes};
 use zt_convert::{GGUF, OnDuplicate, ZT};
-use zt_model::{Quantize, QuantizedObject};
+use zt_model::{Quantize, Quantized, QuantizedObject};
 
-use crate::commands::converted::{OutArgs, Written};
+use crate::args::input::byte_len;
+use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
 use crate::output::Output;
-use crate::output::json::{object, path_text, warnings};
-use crate::output::size::human;
+use crate::output::json::{object, path_text};
 use crate::output::table::Table;
-use crate::output::text::{self, cell, count, shape};
+use crate::output::text::{cell, count, shape};
 use crate::output::value::Float;
 
 /// Quantize the floating-point tensors of a file
@@ -75,34 +75,19 @@ Examples:
 
 OF STD is the root mean square of the errors as a share of the deviation of the values.
 
-Keys of --json: `file`, `output`, `bits`, `group_size`, `signed` (these three are null with --type),
-`type` (of the blocks, or null), `quantized` (each with `name`, `shape`, `type`, `max_error` and
-`mean_error`, which are absolute, and `error_of_std`), `kept` (names), `bytes` (of all values
-before), `file_size`, `warnings`.";
+Keys of --json: those of `zt convert`, where `bytes` is of all values before, and `file`, `bits`,
+`group_size`, `signed` (these three are null with --type), `type` (of the blocks, or null),
+`quantized` (each with `name`, `shape`, `type`, `max_error` and `mean_error`, which are absolute, and
+`error_of_std`), `kept` (names).";
 
-/// A quantized object.
-#[derive(Serialize)]
-struct Body<'a> {
-    name: &'a str,
-    shape: &'a [u64],
-    r#type: &'static str,
-    max_error: Float,
-    mean_error: Float,
-    error_of_std: Option<f64>,
-}
-
-pub(crate) fn run(mut arguments: Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let names = arguments.args.convert.input.select.take_patterns();
-    let Arguments { file, out, r#type, bits, group_size, signed, args } = &arguments;
+    let Arguments { file, out, r#type, bits, group_size, signed, args } = &*arguments;
     let quantize = match r#type {
         Some(name) => Quantize::blocks(name)?,
         None => Quantize::groups(*bits, *group_size, *signed)?,
     };
-    let takes = |tensor: &Tensor<'_>| {
-        names.takes(tensor.name()) && (names.has_include() || tensor.shape().len() >= 2)
-    };
-    let paths = slice::from_ref(file);
-    let mut conversion = args.open(paths, out, OnDuplicate::Error, output)?;
+    let mut conversion = args.open(slice::from_ref(file), out, OnDuplicate::Error, output)?;
     let target = conversion.options.target;
     if target != ZT && (target != GGUF || r#type.is_none()) {
         let out = out.display();
@@ -110,22 +95,14 @@ pub(crate) fn run(mut arguments: Arguments, output: &mut Output) -> Result<Exit,
             "{out}: quantized objects are written to .zt files, and with --type to .gguf files"
         )));
     }
-    let Some(input) = conversion.inputs.first_mut() else {
-        return conversion.write(output);
+    let takes = |tensor: &Tensor<'_>| {
+        names.takes(tensor.name()) && (names.has_include() || tensor.shape().len() >= 2)
     };
-    let bytes = input.file().decoded_len();
-    let quantized = quantize.of(input, takes)?;
-    if quantized.objects().is_empty() {
-        let message = if names.has_include() {
-            "no float tensor that matches --include can be quantized"
-        } else {
-            "no float tensor with two dimensions or more can be quantized; --include takes others"
-        };
-        let error = Error::new(ErrorKind::Misuse, codes::NOT_FOUND, message);
-        return Err(input.blame(error).into());
-    }
-    *input = quantized.input().clone();
-    let written = conversion.convert(output).inspect_err(|failure| {
+    let bytes = byte_len(&conversion.inputs);
+    let quantized = conversion.inputs.iter().map(|input| quantize.of(input, takes));
+    let quantized: Vec<Quantized> = quantized.collect::<Result<_, _>>()?;
+    conversion.inputs = quantized.iter().map(|it| it.input().clone()).collect();
+    let mut written = conversion.convert(output).inspect_err(|failure| {
         if let Failure::Error(error) = failure
             && error.code() == codes::MISUSE
             && error.object().is_some()
@@ -133,31 +110,41 @@ pub(crate) fn run(mut arguments: Arguments, output: &mut Output) -> Result<Exit,
             output.hint("--exclude keeps an object as it is");
         }
     })?;
-    let Written { summary, exit, left_out, .. } = &written;
-    if is_stdout(out) {
-        conversion.answer(&written, output)?;
-        return Ok(*exit);
+    written.summary.bytes = bytes.unwrap_or(u64::MAX);
+    let objects: Vec<QuantizedObject> = quantized.iter().flat_map(Quantized::objects).collect();
+    let kept: Vec<&String> = quantized.iter().flat_map(Quantized::kept).collect();
+    let is_grouped = r#type.is_none();
+    let document = object! {
+        file: path_text(file),
+        bits: is_grouped.then_some(bits),
+        group_size: is_grouped.then_some(group_size),
+        signed: is_grouped.then_some(signed),
+        r#type: r#type,
+        quantized: objects.iter().map(body).collect::<Vec<_>>(),
+        kept: &kept,
+    };
+    if !output.json && !is_stdout(out) {
+        output.line(&table(&objects).render(output.colored()))?;
     }
-    let (kept, objects) = (quantized.kept(), quantized.objects());
-    if output.json {
-        let is_grouped = r#type.is_none();
-        output.document(&object! {
-            file: path_text(file),
-            output: path_text(out),
-            bits: is_grouped.then_some(bits),
-            group_size: is_grouped.then_some(group_size),
-            signed: is_grouped.then_some(signed),
-            r#type: r#type,
-            quantized: objects.iter().map(Body::of).collect::<Vec<_>>(),
-            kept: kept,
-            bytes: bytes,
-            file_size: summary.byte_len,
-            warnings: warnings(&summary.warnings),
-        })?;
-        return Ok(*exit);
+    let quantized = count(objects.len() as u64, "object", "objects");
+    let what = format!("{quantized} quantized, {} kept;", kept.len());
+    conversion.answer(&written, &what, document, output)
+}
+
+fn body(object: &QuantizedObject) -> impl Serialize {
+    object! {
+        name: &object.name,
+        shape: &object.shape,
+        r#type: object.dtype.as_str(),
+        max_error: Float(object.max_error),
+        mean_error: Float(object.mean_error),
+        error_of_std: object.error_of_std,
     }
+}
+
+fn table(objects: &[QuantizedObject]) -> Table {
     let mut table = Table::new(&["NAME", "TYPE", "SHAPE", ">MAX ERROR", ">MEAN ERROR", ">OF STD"]);
-    for object in &objects {
+    for object in objects {
         let share = object.error_of_std;
         table.row([
             cell(&object.name).into_owned(),
@@ -168,27 +155,5 @@ pub(crate) fn run(mut arguments: Arguments, output: &mut Output) -> Result<Exit,
             share.map_or("-".to_owned(), |share| format!("{:.3} %", 100.0 * share)),
         ]);
     }
-    output.line(&table.render(output.colored()))?;
-    output.line(&format!(
-        "{}: {} quantized, {} kept; {} of values in {}{left_out}",
-        text::path(out),
-        count(objects.len() as u64, "object", "objects"),
-        kept.len(),
-        human(bytes),
-        human(summary.byte_len),
-    ))?;
-    Ok(*exit)
-}
-
-impl<'a> Body<'a> {
-    fn of(object: &'a QuantizedObject) -> Self {
-        Body {
-            name: &object.name,
-            shape: &object.shape,
-            r#type: object.dtype.as_str(),
-            max_error: Float(object.max_error),
-            mean_error: Float(object.mean_error),
-            error_of_std: object.error_of_std,
-        }
-    }
+    table
 }

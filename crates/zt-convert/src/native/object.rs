@@ -15,7 +15,7 @@ use zt_foreign::{DATA, Fault, Incoming, Job, Outgoing, Treatment, Written};
 
 use crate::native::shares::{Seen, Shares, Unit};
 
-/// Adds objects to a `.zt` file that is being written, as [`convert`](crate::convert) does. Identical components
+/// Adds objects to a `.zt` file that is being written, as [`Kinds::convert`](crate::Kinds::convert) does. Identical components
 /// are written once. Components that the objects `existing` in the file have are not written.
 ///
 /// # Errors

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use zt::{Error, ErrorKind, FileSource, OpenOptions, Result, Source, codes};
 
-use super::{checkpoint_in, slices_in};
 use crate::sets::shards_of;
 use crate::table::{self, Kinds};
 
@@ -25,13 +24,13 @@ pub struct FolderContents {
 }
 
 impl FolderContents {
-    /// Looks into a folder. A file belongs to the list if its bytes show a kind, or if its name does,
+    /// Looks into a folder. A file belongs to the list if its bytes show one of the `kinds`, or if its name does,
     /// so that a damaged file is reported and not passed over.
     ///
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if the folder cannot be read.
-    pub fn of(folder: &Path) -> Result<Self> {
+    pub fn of(kinds: &Kinds, folder: &Path) -> Result<Self> {
         let of_folder = |error: io::Error| Error::from(error).with_path(folder);
         let mut contents = FolderContents::default();
         let mut files = Vec::new();
@@ -54,9 +53,9 @@ impl FolderContents {
             contents.folders.retain(|path| *path != blobs);
         }
         files.sort_unstable();
-        let sets = files.iter().filter(|path| is_index(path));
+        let sets = files.iter().filter(|path| is_index(path, kinds));
         contents.sets = sets.cloned().collect();
-        if let Some(metadata) = checkpoint_in(folder) {
+        if let Some(metadata) = kinds.checkpoint_in(folder) {
             // Its files have no meaning without it.
             files.retain(|path| path.extension().is_none_or(|it| it != "distcp"));
             files.insert(0, metadata.clone());
@@ -67,10 +66,9 @@ impl FolderContents {
             shards_of(path).unwrap_or_default()
         });
         let shards: HashSet<PathBuf> = shards.flatten().collect();
-        let kinds = Kinds::builtin();
         files.retain(|path| {
             contents.sets.binary_search(path).is_ok()
-                || !shards.contains(path) && is_tensor_file(path, &kinds)
+                || !shards.contains(path) && is_tensor_file(path, kinds)
         });
         // A set without an index: opening its first file opens the others.
         let further: HashSet<PathBuf> = files
@@ -80,7 +78,7 @@ impl FolderContents {
             .flat_map(|input| input.paths().iter().skip(1).cloned().collect::<Vec<_>>())
             .collect();
         files.retain(|path| !further.contains(path));
-        let slices = slices_in(folder);
+        let slices = kinds.slices_in(folder);
         if !slices.is_empty() {
             files.retain(|path| !slices.contains(path));
             files.insert(0, folder.to_owned());
@@ -144,12 +142,11 @@ fn names(paths: &[PathBuf]) -> String {
 
 /// Whether the file is the index of a set: `model.safetensors.index.json`, or any such name with the
 /// contents of an index.
-fn is_index(path: &Path) -> bool {
+fn is_index(path: &Path, kinds: &Kinds) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
     let stem = name.and_then(|name| name.strip_suffix(".index.json"));
     stem.is_some_and(|stem| {
-        Kinds::builtin().of_extension(stem.as_ref()).is_some()
-            || !matches!(shards_of(path), Ok(None))
+        kinds.of_extension(stem.as_ref()).is_some() || !matches!(shards_of(path), Ok(None))
     })
 }
 

@@ -18,47 +18,47 @@ pub const CHECKPOINT_METADATA: &str = ".metadata";
 /// `shard-00001-model-00001-of-00001.safetensors`.
 const SLICES: (&str, &str) = ("shard-", ".safetensors");
 
-/// The file that opens the checkpoint of `torch.distributed.checkpoint` in a folder; `None` if the folder has
-/// none.
-pub fn checkpoint_in(folder: impl AsRef<Path>) -> Option<PathBuf> {
-    let path = folder.as_ref().join(CHECKPOINT_METADATA);
-    let source = FileSource::open(&path).ok()?;
-    let kind = Kinds::builtin().detect(&source).ok()??;
-    (kind.as_str() == "dcp").then_some(path)
-}
-
-/// The safetensors files in a folder that hold slices of tensors, sorted. The folder opens as one file of
-/// whole tensors.
-pub fn slices_in(folder: impl AsRef<Path>) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let paths = entries.map(|entry| entry.path());
-    let mut slices: Vec<PathBuf> = paths.filter(|path| is_slice(path)).collect();
-    slices.sort_unstable();
-    slices
-}
-
-fn is_slice(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let is_named = name.is_some_and(|name| name.starts_with(SLICES.0) && name.ends_with(SLICES.1));
-    let has_offsets = || {
-        let input = Kinds::builtin().open(path, InputOptions::new()).ok()?;
-        let attributes = input.file().attributes().ok()??;
-        Some(attributes.get(SHARDING_INFO).is_some())
-    };
-    is_named && has_offsets() == Some(true)
-}
-
 impl Kinds {
+    /// The file that opens the checkpoint of `torch.distributed.checkpoint` in a folder; `None` if the folder has
+    /// none.
+    pub(super) fn checkpoint_in(&self, folder: &Path) -> Option<PathBuf> {
+        let path = folder.join(CHECKPOINT_METADATA);
+        let source = FileSource::open(&path).ok()?;
+        let kind = self.detect(&source).ok()??;
+        (kind.as_str() == "dcp").then_some(path)
+    }
+
+    /// The safetensors files in a folder that hold slices of tensors, sorted. The folder opens as one file of
+    /// whole tensors.
+    pub fn slices_in(&self, folder: impl AsRef<Path>) -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut slices: Vec<PathBuf> = paths.filter(|path| self.is_slice(path)).collect();
+        slices.sort_unstable();
+        slices
+    }
+
+    fn is_slice(&self, path: &Path) -> bool {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_named = name.is_some_and(|it| it.starts_with(SLICES.0) && it.ends_with(SLICES.1));
+        let has_offsets = || {
+            let input = self.open(path, InputOptions::new()).ok()?;
+            let attributes = input.file().attributes().ok()??;
+            Some(attributes.get(SHARDING_INFO).is_some())
+        };
+        is_named && has_offsets() == Some(true)
+    }
+
     /// Opens the file that a folder stands for.
     pub(super) fn open_folder(&self, folder: &Path, options: &InputOptions) -> Result<Input> {
-        if let Some(metadata) = checkpoint_in(folder) {
+        if let Some(metadata) = self.checkpoint_in(folder) {
             return self.open(metadata, options);
         }
-        let slices = slices_in(folder).into_iter();
+        let slices = self.slices_in(folder).into_iter();
         let slices: Vec<Input> =
             slices.map(|path| self.open(path, options)).collect::<Result<_>>()?;
         if slices.is_empty() {
-            return self.open(FolderContents::of(folder)?.only(folder)?, options);
+            return self.open(FolderContents::of(self, folder)?.only(folder)?, options);
         }
         let joined = join_all(&slices).map_err(|error| error.with_path(folder))?;
         let mut paths = vec![folder.to_owned()];

@@ -15,6 +15,12 @@ impl Kinds {
     /// A broken file may have a kind, too: opening it gives the error. A sharded set has the kind of
     /// its shards. Reads the first bytes, and all of a text that may be the index of a set.
     ///
+    /// ```
+    /// let source = zt::Memory::new(b"Dear all,");
+    /// assert_eq!(zt_convert::Kinds::builtin().detect(&source)?, None);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if the source cannot be read.

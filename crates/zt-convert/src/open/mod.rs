@@ -7,4 +7,4 @@ mod folder;
 mod kinds;
 
 pub use contents::FolderContents;
-pub use folder::{CHECKPOINT_METADATA, checkpoint_in, slices_in};
+pub use folder::CHECKPOINT_METADATA;

@@ -24,7 +24,7 @@ impl Kinds {
     /// of one length apart; the bytes of the others are compared, and a hash never decides.
     ///
     /// ```
-    /// use zt_convert::{ConvertOptions, Input, ZT, append};
+    /// use zt_convert::{ConvertOptions, Input, Kinds, ZT};
     ///
     /// let dir = tempfile::tempdir()?;
     /// let path = dir.path().join("model.zt");
@@ -36,7 +36,7 @@ impl Kinds {
     /// let input = Input::from(zt::File::from_bytes(bytes)?);
     ///
     /// let mut edit = zt::File::edit(&path)?;
-    /// append(&[input], &mut edit, &ConvertOptions::new(ZT))?;
+    /// Kinds::builtin().append(&[input], &mut edit, &ConvertOptions::new(ZT))?;
     /// edit.commit()?;
     /// assert_eq!(zt::File::open(&path)?.names().collect::<Vec<_>>(), ["bias"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -22,6 +22,22 @@ impl Kinds {
     /// network. After an error the sink holds an
     /// unfinished file.
     ///
+    /// ```
+    /// use zt_convert::{ConvertOptions, Input, Kinds, ZT};
+    ///
+    /// let mut bytes = Vec::new();
+    /// let mut writer = zt::Writer::new(&mut bytes)?;
+    /// writer.add("weight", &zt::Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// writer.finish()?;
+    /// let input = Input::from(zt::File::from_bytes(bytes)?);
+    ///
+    /// let options = ConvertOptions::new(ZT).dtype(zt::FloatType::BF16);
+    /// let mut halved = Vec::new();
+    /// let summary = Kinds::builtin().convert(&[input], &mut halved, &options)?;
+    /// assert_eq!((summary.objects, summary.bytes), (1, 4));
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// The fault of any object of an input, unless damaged objects are skipped: no object is dropped

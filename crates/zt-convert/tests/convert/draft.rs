@@ -4,7 +4,7 @@ use std::io::Write;
 
 use zt::formats::{Packing, Quantization};
 use zt::{Attributes, Csr, DType, Dense, Error, File, QuantizedGroup, Value, Writer};
-use zt_convert::{ConvertOptions, Input, Summary, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, Summary, ZT};
 
 /// A `.zt` file that `fill` writes.
 pub(crate) fn file(fill: impl FnOnce(&mut Writer<'_>) -> Result<(), Error>) -> File {
@@ -66,7 +66,7 @@ pub(crate) fn try_to(
 ) -> Result<(File, Summary), Error> {
     let inputs: Vec<Input> = inputs.into_iter().map(Input::from).collect();
     let mut bytes = Vec::new();
-    let summary = convert(&inputs, &mut bytes, options)?;
+    let summary = Kinds::builtin().convert(&inputs, &mut bytes, options)?;
     assert_eq!(summary.byte_len, bytes.len() as u64);
     let file = zt_convert::open_source(zt::Memory::new(bytes))?;
     assert_eq!(file.kind(), options.target);

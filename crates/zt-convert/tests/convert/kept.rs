@@ -7,7 +7,7 @@ use zt::{
     Attributes, Csr, DType, Dense, File, FloatType, LogicalType, OpenOptions, Registry, Value,
     WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input, ZT, convert};
+use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
 use crate::draft::{file, one, quantized, sparse, try_to, with_attribute, zt_with};
 
@@ -75,7 +75,7 @@ fn a_file_with_the_same_storage_comes_out_byte_for_byte() {
     writer.finish().unwrap();
     let input = Input::from(File::from_bytes(bytes.clone()).unwrap());
     let mut output = Vec::new();
-    convert(&[input], &mut output, &ConvertOptions::new(ZT)).unwrap();
+    Kinds::builtin().convert(&[input], &mut output, &ConvertOptions::new(ZT)).unwrap();
     assert!(output == bytes);
 }
 
@@ -201,7 +201,7 @@ fn an_object_that_breaks_a_rule_of_its_format_is_kept_with_a_warning() {
         let mut options = ConvertOptions::new(ZT);
         options = options.lossy(lossy);
         let mut out = Vec::new();
-        let summary = convert(&[input], &mut out, &options).unwrap();
+        let summary = Kinds::builtin().convert(&[input], &mut out, &options).unwrap();
         assert_eq!(summary.objects, 1);
         assert_eq!(summary.warnings[0].object.as_deref(), Some("w"));
         let file = zt::File::from_bytes(out).unwrap();

@@ -12,7 +12,7 @@ use crate::arithmetic::fault::Fault;
 
 /// The first input with the weighted mean of all inputs in the place of each floating-point tensor. Its
 /// attributes and its other objects are kept, and so is its order. The values are computed when they are
-/// read: [`zt_convert::convert`] writes them.
+/// read: [`zt_convert::Kinds::convert`] writes them.
 ///
 /// `weights` has one number for each input; without any, all inputs have the same weight. All inputs must
 /// have the same names and shapes. Dense floating-point tensors and planes are averaged, and may have different

@@ -51,6 +51,16 @@ pub(super) enum Fault {
     GroupSize(u64),
     #[error("no blocks of the type {0:?} are made")]
     BlockType(String),
+    #[error(
+        "no tensor of f64, f32, f16 or bf16 can be quantized among those that are chosen: by default those of two or \
+        more dimensions are, and rows of blocks have a multiple of 32 values"
+    )]
+    NoValues,
+    #[error(
+        "{count} of the chosen objects are quantized already, such as {name:?} ({what}): first write them as bf16, \
+        with `zt convert --dense --dtype bf16`, and quantize that file"
+    )]
+    IsQuantized { count: usize, name: String, what: String },
     #[error("has too many values")]
     TooLong,
     #[error(
@@ -74,6 +84,7 @@ impl From<Fault> for Error {
             | Fault::Surplus
             | Fault::NoBase { .. }
             | Fault::NoModel
+            | Fault::NoValues
             | Fault::NoFactors => (ErrorKind::Misuse, codes::NOT_FOUND),
             Fault::OutOfRange { .. } => (ErrorKind::Unsupported, "lossy"),
             Fault::NoFactor
@@ -81,6 +92,7 @@ impl From<Fault> for Error {
             | Fault::Format { .. }
             | Fault::Unequal
             | Fault::NotFloating
+            | Fault::IsQuantized { .. }
             | Fault::TooLong
             | Fault::AlphaPattern => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             Fault::Config(_) | Fault::ConfigLen { .. } => (ErrorKind::Malformed, "header"),

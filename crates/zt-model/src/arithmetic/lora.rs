@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zt::container::memory::in_memory;
 use zt::formats::element_count;
 use zt::{Error, OwnedTensor, Result};
+use zt_convert::Kinds;
 use zt_foreign::{ConvertOptions, Input, InputOptions};
 
 use crate::arithmetic::computed::{Computed, Formula, all_values, floating};
 use crate::arithmetic::config::Config;
 use crate::arithmetic::factors::{Pair, pairs};
 use crate::arithmetic::fault::Fault;
-use zt_convert::Kinds;
 
 /// What peft calls the file of an adapter, the preferred one first.
 const MODELS: [&str; 2] = ["adapter_model.safetensors", "adapter_model.bin"];
@@ -27,14 +27,14 @@ pub struct Lora {
 }
 
 impl Lora {
-    /// Opens the adapter at `path`: a file of any kind, or a folder with `adapter_model.safetensors` or
+    /// Opens the adapter at `path`: a file of one of the `kinds`, or a folder with `adapter_model.safetensors` or
     /// `adapter_model.bin`. `adapter_config.json` beside the file is read if it exists.
     ///
     /// # Errors
     ///
     /// Code `not-found` for a folder without an adapter; `header` for an invalid configuration; as
     /// [`Kinds::open`].
-    pub fn open(path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>, kinds: &Kinds) -> Result<Self> {
         let path = path.as_ref();
         let mut file = path.to_owned();
         if path.is_dir() {
@@ -42,7 +42,7 @@ impl Lora {
             let missing = || Error::from(Fault::NoModel).with_path(path);
             file = models.find(|model| model.exists()).ok_or_else(missing)?;
         }
-        let adapter = Kinds::builtin().open(&file, options)?;
+        let adapter = kinds.open(&file, InputOptions::new())?;
         let config = Config::beside(&file)?;
         Ok(Lora { config, ..Lora::from(adapter) })
     }
@@ -56,7 +56,7 @@ impl Lora {
 
     /// `base` with W + scale·B·A in the place of each weight W that has factors A and B. Its attributes, its
     /// other objects and its order are kept. The values are computed when they are read:
-    /// [`zt_convert::convert`] writes them.
+    /// [`zt_convert::Kinds::convert`] writes them.
     ///
     /// The factors of `NAME.weight` are `base_model.model.NAME.lora_A.weight` and `.lora_B.weight`. The
     /// prefix may be missing, and the name of the adapter may stand before `.weight`. All dimensions after

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use zt::formats::{Packing, Quantization};
 use zt::ggml::BlockType;
-use zt::{DType, Dense, FloatType, OwnedTensor, Result, Source, Tensor, View};
+use zt::{
+    DType, Dense, FloatType, OwnedTensor, Planes, Quantized4Bit, QuantizedGroup, Result, Source,
+    Tensor, View,
+};
 use zt_foreign::{DATA, Input};
 
 use crate::arithmetic::computed::floating;
@@ -70,7 +73,7 @@ impl Quantize {
     }
 
     /// `input` with quantized values in the place of each tensor that can be quantized and that `takes` chooses.
-    /// Everything else is kept. The values are quantized when they are read: [`zt_convert::convert`] writes them.
+    /// Everything else is kept. The values are quantized when they are read: [`zt_convert::Kinds::convert`] writes them.
     ///
     /// Dense tensors and planes of f64, f32, f16 and bf16 can be quantized, and with blocks only those whose rows are
     /// whole blocks. Most users choose those of two or more dimensions.
@@ -79,22 +82,28 @@ impl Quantize {
     ///
     /// # Errors
     ///
+    /// Code `not-found` if nothing can be quantized. Code `unsupported` if tensors of the choice are quantized already,
+    /// and no matrix is left to quantize.
+    ///
     /// Reading the values is an error of code `misuse` if one of them is not finite, and as [`Tensor::verify`].
     pub fn of(&self, input: &Input, takes: impl Fn(&Tensor<'_>) -> bool) -> Result<Quantized> {
         let file = input.file();
         let latest = Arc::default();
         let mut sources = HashMap::new();
         let (mut objects, mut kept, mut made) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut narrow, mut is_matrix) = (Vec::new(), false);
         // Tied weights are quantized once.
         let mut seen: HashMap<_, (OwnedTensor, Arc<Units>)> = HashMap::new();
         for entry in file.entries() {
             let name = entry.name();
             let tensor = file.owned_tensor(name).ok();
-            let can = |tensor: &OwnedTensor| self.0.can(tensor) && takes(&tensor.tensor());
-            let Some(tensor) = tensor.filter(can) else {
+            let chosen = tensor.filter(|tensor| takes(&tensor.tensor()));
+            let Some(tensor) = chosen.as_ref().filter(|tensor| self.0.can(tensor)) else {
                 kept.push(name.to_owned());
+                narrow.extend(chosen.filter(|tensor| is_quantized(&tensor.tensor())));
                 continue;
             };
+            is_matrix |= tensor.tensor().shape().len() > 1;
             let is_same = |first: &Tensor<'_>| {
                 let of = tensor.tensor();
                 let is_alike = first.dtype() == of.dtype() && first.format() == Dense::FORMAT;
@@ -110,14 +119,35 @@ impl Quantize {
             if let Some(place) = place {
                 seen.entry(place).or_insert_with(|| (tensor.clone(), Arc::clone(&units)));
             }
-            made.insert(name, units.object(&tensor));
+            made.insert(name, units.object(tensor));
             let source: Arc<dyn Source> = Arc::clone(&units) as _;
             sources.insert(name, source);
-            objects.push((tensor, units));
+            objects.push((tensor.clone(), units));
+        }
+        // The vectors beside quantized matrices, such as norms, are not what anyone means to quantize.
+        if let Some(first) = narrow.first().filter(|_| !is_matrix) {
+            let (count, of) = (narrow.len(), first.tensor());
+            let what = of.value_type().map_or(of.format().to_owned(), |it| it.to_string());
+            let fault = Fault::IsQuantized { count, name: of.name().to_owned(), what };
+            return Err(input.blame(fault.into()));
+        }
+        if objects.is_empty() {
+            return Err(input.blame(Fault::NoValues.into()));
         }
         let file = file.replace(|name, _| Some((made.remove(name)?, sources.remove(name)?)))?;
         let input = Input::new(file, input.paths().to_vec());
         Ok(Quantized { input, objects, kept })
+    }
+}
+
+/// Whether a tensor is quantized, or has floating-point values of less than 16 bits.
+fn is_quantized(tensor: &Tensor<'_>) -> bool {
+    match tensor.format() {
+        Dense::FORMAT | Planes::FORMAT => tensor.value_type().is_some_and(|name| {
+            ["f8_", "f6_", "f4_"].iter().any(|narrow| name.starts_with(narrow))
+        }),
+        QuantizedGroup::FORMAT | Quantized4Bit::FORMAT => true,
+        format => BlockType::from_format(format).is_some(),
     }
 }
 

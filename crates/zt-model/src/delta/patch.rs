@@ -76,7 +76,7 @@ impl<'a> Patch<'a> {
     }
 
     /// The result. Its values are made when they are read, from the stretches that are needed.
-    /// [`zt_convert::convert`] writes it.
+    /// [`zt_convert::Kinds::convert`] writes it.
     ///
     /// # Errors
     ///

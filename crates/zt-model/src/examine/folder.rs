@@ -9,7 +9,7 @@ use zt::{DType, Error, File, OpenOptions, Result, Span};
 use zt_foreign::Input;
 
 use crate::examine::Finding;
-use zt_convert::{Index, Kinds, slices_in};
+use zt_convert::{Index, Kinds};
 
 /// Files named `.bin` are of all sorts: states of optimizers, arguments. These are weights.
 const BIN_STEMS: &[&str] = &["adapter_model", "diffusion_pytorch_model", "model", "pytorch_model"];
@@ -81,7 +81,7 @@ impl Folder {
                 Err(_) => has_faulty_index = true,
             }
         }
-        let slices: HashSet<PathBuf> = slices_in(path).into_iter().collect();
+        let slices: HashSet<PathBuf> = kinds.slices_in(path).into_iter().collect();
         let files = names.iter().filter(|name| !slices.contains(&path.join(name)));
         let mut folder = Folder {
             path: path.to_owned(),

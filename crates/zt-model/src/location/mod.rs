@@ -4,7 +4,6 @@
 //! place    a path, a folder, a URL or `-`: opened, read, written
 //! options  how it is opened: kinds, a base and deltas, the stores of URLs
 //! stdin    what `-` stands for
-//! store    URLs, with the feature `remote`; every other build refuses them here
 //! ```
 //!
 //! It must not know: the examination of models, and how a program asks for its files.
@@ -12,7 +11,6 @@
 mod options;
 mod place;
 mod stdin;
-mod store;
 
 pub use options::LocationOptions;
 pub use place::Location;

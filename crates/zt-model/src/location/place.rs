@@ -1,15 +1,25 @@
 //! A path, a folder, a URL or `-`.
+#![cfg_attr(not(feature = "remote"), expect(unused_variables, reason = "every URL is refused"))]
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use zt::{Error, Result};
+#[cfg(not(feature = "remote"))]
+use zt::{ErrorKind, codes};
 use zt_convert::{ConvertOptions, Input, InputOptions, Split, SplitOptions, Summary};
 use zt_foreign::{Fault, is_url, without_secrets};
+#[cfg(feature = "remote")]
+use {
+    std::io,
+    zt::container::memory,
+    zt::{Source as _, Span},
+    zt_convert::CHECKPOINT_METADATA,
+    zt_remote::Remote,
+};
 
 use crate::delta::{Patch, is_delta};
-use crate::location::store::Url;
 use crate::location::{LocationOptions, stdin};
 
 /// What a user typed in the place of a file. It is shown without the secrets of a URL.
@@ -32,30 +42,37 @@ use crate::location::{LocationOptions, stdin};
 pub struct Location {
     /// The path; for messages, if it is not one.
     path: PathBuf,
-    place: Place,
+    /// With its secrets, which are never shown.
+    url: Option<String>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-enum Place {
-    Path,
-    Url(Url),
-    Stdin,
+/// What is done with a URL. A build without the feature `remote` refuses it.
+macro_rules! of_store {
+    ($does:block) => {{
+        #[cfg(feature = "remote")]
+        let run = || $does;
+        #[cfg(not(feature = "remote"))]
+        let run = || {
+            let message = "this build opens no URLs: build it with the feature `remote`";
+            Err(Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message))
+        };
+        run()
+    }};
 }
 
 impl Location {
     /// The place that `typed` means. It need not exist.
     pub fn new(typed: impl AsRef<OsStr>) -> Self {
         let typed = typed.as_ref();
-        match typed.to_str() {
-            Some("-") => Location { path: typed.into(), place: Place::Stdin },
-            Some(text) if is_url(text) => Self::url(text, without_secrets(text)),
-            _ => Location { path: typed.into(), place: Place::Path },
+        match typed.to_str().filter(|text| is_url(text)) {
+            Some(url) => Location::url(url, without_secrets(url)),
+            None => Location { path: typed.into(), url: None },
         }
     }
 
     /// The place at a URL, which is shown as `shown`: so two that differ in their secrets are told apart.
     pub fn url(url: impl Into<String>, shown: impl Into<PathBuf>) -> Self {
-        Location { path: shown.into(), place: Place::Url(Url(url.into())) }
+        Location { path: shown.into(), url: Some(url.into()) }
     }
 
     /// The path; of another place, the text that is shown for it.
@@ -65,12 +82,12 @@ impl Location {
 
     /// Whether it is a URL.
     pub const fn is_url(&self) -> bool {
-        matches!(self.place, Place::Url(_))
+        self.url.is_some()
     }
 
     /// Whether it is stdin.
-    pub const fn is_stdin(&self) -> bool {
-        matches!(self.place, Place::Stdin)
+    pub fn is_stdin(&self) -> bool {
+        self.path.as_os_str() == "-" && !self.is_url()
     }
 
     /// Opens the file, whatever its kind. If it is a delta and the options have a base, gives what it makes of
@@ -103,14 +120,21 @@ impl Location {
     }
 
     fn open_alone(&self, input: &InputOptions, options: &LocationOptions<'_>) -> Result<Input> {
-        let opened = match &self.place {
-            Place::Path => options.kinds.open(&self.path, input),
-            Place::Url(url) => url.open(&self.path, input, options),
-            Place::Stdin => {
-                let source = stdin::source(options.progress);
-                let opened = source.and_then(|source| options.kinds.open_source(source, input));
-                opened.map(|opened| Input::new(opened.into_file(), vec![self.path.clone()]))
-            }
+        let opened = if let Some(url) = &self.url {
+            of_store!({
+                let stores = options.remote.clone().end_first(options.kinds.read_from_end());
+                // The object, or the file that describes a checkpoint's folder.
+                let remote = Remote::open_or_within(url, CHECKPOINT_METADATA, &stores)?;
+                let is_within = remote.url().ends_with(CHECKPOINT_METADATA);
+                let shown = if is_within { Path::new(remote.url()) } else { &*self.path };
+                options.kinds.open_in(remote.clone(), shown, &remote, input)
+            })
+        } else if self.is_stdin() {
+            let source = stdin::source(options.progress);
+            let opened = source.and_then(|source| options.kinds.open_source(source, input));
+            opened.map(|opened| Input::new(opened.into_file(), vec![self.path.clone()]))
+        } else {
+            options.kinds.open(&self.path, input)
         };
         opened.map_err(|error| self.blame(error))
     }
@@ -121,10 +145,19 @@ impl Location {
     ///
     /// [`zt::ErrorKind::Io`], also for a longer object; as [`Location::open`] for URLs and stdin.
     pub fn read(&self, most: u64, options: &LocationOptions<'_>) -> Result<Vec<u8>> {
-        let read = match &self.place {
-            Place::Path => fs::read(&self.path).map_err(Error::from),
-            Place::Url(url) => url.read(most, options),
-            Place::Stdin => stdin::bytes(),
+        let read = if let Some(url) = &self.url {
+            of_store!({
+                let remote = Remote::open(url, &options.remote)?;
+                let whole = Span::new(0, remote.byte_len()).filter(|it| it.byte_len() <= most);
+                let whole = whole.ok_or_else(|| io::Error::from(io::ErrorKind::FileTooLarge))?;
+                let mut bytes = Vec::new();
+                memory::fetch(&mut bytes, &remote, whole)?;
+                Ok(bytes)
+            })
+        } else if self.is_stdin() {
+            stdin::bytes()
+        } else {
+            fs::read(&self.path).map_err(Error::from)
         };
         read.map_err(|error| self.blame(error))
     }
@@ -141,14 +174,19 @@ impl Location {
         convert: &ConvertOptions<'_>,
         options: &LocationOptions<'_>,
     ) -> Result<Summary> {
-        let Place::Url(url) = &self.place else {
+        let Some(url) = &self.url else {
             return options.kinds.convert_to_path(inputs, &self.path, convert);
         };
         let mut read = inputs.iter().flat_map(Input::paths);
         let written = match read.find(|input| **input == self.path) {
             Some(input) => Err(Fault::IsInput { input: input.clone() }.into()),
-            None => url.write(convert.overwrite, options, |sink| {
-                options.kinds.convert(inputs, sink, convert)
+            None => of_store!({
+                let stores = options.remote.clone().overwrite(convert.overwrite);
+                let mut upload = zt_remote::Upload::create(url, &stores)?;
+                // If this fails, the upload is cancelled.
+                let written = options.kinds.convert(inputs, &mut upload, convert)?;
+                upload.finish()?;
+                Ok(written)
             }),
         };
         written.map_err(|error| self.blame(error))
@@ -166,11 +204,14 @@ impl Location {
         split: &SplitOptions<'_>,
         options: &LocationOptions<'_>,
     ) -> Result<Split> {
-        let Place::Url(url) = &self.place else {
+        let Some(url) = &self.url else {
             return options.kinds.split(inputs, &self.path, split);
         };
-        let folder = url.folder(options).map_err(|error| self.blame(error))?;
-        options.kinds.split_to_store(inputs, &*folder, split)
+        let written = of_store!({
+            let folder = zt_remote::RemoteFolder::new(url, &options.remote)?;
+            options.kinds.split_to_store(inputs, &folder, split)
+        });
+        written.map_err(|error| self.blame(error))
     }
 
     fn blame(&self, error: Error) -> Error {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use zt_convert::{GGUF, Input, Kinds, convert};
+use zt_convert::{GGUF, Input, Kinds};
 use zt_model::{ExamineOptions, Finding};
 
 /// A folder that is made file by file.
@@ -108,7 +108,7 @@ pub(crate) fn gguf() -> Vec<u8> {
     writer.finish().unwrap();
     let mut bytes = Vec::new();
     let input = Input::from(zt::File::from_bytes(ours).unwrap());
-    convert(&[input], &mut bytes, &zt_convert::ConvertOptions::new(GGUF)).unwrap();
+    Kinds::builtin().convert(&[input], &mut bytes, &zt_convert::ConvertOptions::new(GGUF)).unwrap();
     bytes
 }
 
