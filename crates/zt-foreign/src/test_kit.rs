@@ -10,12 +10,11 @@
 //! for object formats, and the checks of open files that this one uses.
 //!
 //! It must not know: any kind.
-#![expect(clippy::panic, reason = "a test that fails panics")]
 
 use std::io;
 use std::thread;
 
-use zt::test_kit::{case, check, check_damaged, check_file, damages};
+use zt::test_kit::{case, check, check_damaged, check_file, damages, sound};
 use zt::{Dense, Error, ErrorKind, File, Limits, Memory, OpenOptions, Source, Writer};
 
 use crate::contract::{FileKind, FileWriter};
@@ -58,20 +57,20 @@ pub fn check_kind(kind: &dyn FileKind, samples: &[&[u8]]) {
 
 fn check_sample(kind: &dyn FileKind, sample: &[u8]) {
     let memory = Memory::new(sample.to_vec());
-    let probe = Probe::new(&memory).unwrap_or_else(|error| panic!("{error}"));
+    let probe = sound("probing", Probe::new(&memory));
     let recognised =
         kind.recognise(&probe).and_then(|is_it| Ok(is_it || kind.recognise_behind(&probe)?));
     assert!(recognised.is_ok_and(|is_it| is_it), "is not recognised");
 
-    let file = open(kind, sample, false).unwrap_or_else(|error| panic!("opening: {error}"));
+    let file = sound("opening", open(kind, sample, false));
     assert_eq!(file.kind(), kind.kind(), "the kind of the opened file");
-    let problems = file.verify(&Default::default()).map(|report| report.problems);
-    assert!(problems.as_ref().is_ok_and(Vec::is_empty), "is not sound: {problems:?}");
+    let problems = sound("verify", file.verify(&Default::default())).problems;
+    assert!(problems.is_empty(), "is not sound: {problems:?}");
     check_file(&file);
     let values = values(&file);
     let same = |found: zt::Result<File>, how: &str| {
-        let found = found.unwrap_or_else(|error| panic!("opening {how}: {error}"));
-        assert!(values == self::values(&found), "{how}, the file has other objects or values");
+        let found = self::values(&sound(format!("opening {how}"), found));
+        assert!(values == found, "{how}, the file has other objects or values");
     };
     same(
         kind.open_source(Box::new(ByPosition(sample.to_vec())), &options(false))
@@ -99,14 +98,10 @@ fn check_sample(kind: &dyn FileKind, sample: &[u8]) {
 
 fn check_vector(kind: &dyn FileKind, writer: &dyn FileWriter) {
     let mut bytes = Vec::new();
-    let written =
-        Dense::from_slice(&[3], &[1.0f32, -2.5, 3.0]).map_err(Error::from).and_then(|vector| {
-            let mut writer = Writer::new(&mut bytes)?;
-            writer.add("vector", &vector)?;
-            writer.finish()
-        });
-    written.unwrap_or_else(|error| panic!("{error}"));
-    let file = File::from_bytes(bytes).unwrap_or_else(|error| panic!("{error}"));
+    let mut zt = sound("writing", Writer::new(&mut bytes));
+    let vector = sound("a vector", Dense::from_slice(&[3], &[1.0f32, -2.5, 3.0]));
+    sound("writing", zt.add("vector", &vector).and_then(|()| zt.finish()));
+    let file = sound("opening", File::from_bytes(bytes));
     check_written(kind, writer, &file, false);
 }
 
@@ -121,19 +116,18 @@ fn check_written(kind: &dyn FileKind, writer: &dyn FileWriter, file: &File, is_o
         }
     };
     assert!(
-        write(kind, writer, file).is_ok_and(|again| again == bytes),
+        bytes == sound("writing", write(kind, writer, file)),
         "written twice, the bytes differ"
     );
-    let back =
-        open(kind, &bytes, false).unwrap_or_else(|error| panic!("what was written: {error}"));
+    let back = sound("opening what was written", open(kind, &bytes, false));
     let (mut before, mut after) = (values(file), values(&back));
     if !is_own {
         before.iter_mut().chain(&mut after).for_each(|(name, ..)| name.clear());
     }
     assert!(before == after, "what was written has other objects or values");
     check_file(&back);
-    let again = write(kind, writer, &back);
-    assert!(again.is_ok_and(|again| again == bytes), "what was read is not written as it was");
+    let again = sound("writing what was read", write(kind, writer, &back));
+    assert!(again == bytes, "what was read is not written as it was");
 }
 
 fn write(kind: &dyn FileKind, writer: &dyn FileWriter, file: &File) -> zt::Result<Vec<u8>> {

@@ -154,3 +154,65 @@ fn f32_are_cast_to_the_codes_of_torch() {
         }
     }
 }
+
+fn sign(code: u8) -> f64 {
+    if code < 0x80 { 1.0 } else { -1.0 }
+}
+
+/// The number of a code by the standards: a sign, an exponent with a bias, and a mantissa with an
+/// implicit one before it unless the exponent is zero.
+fn number(code: u8, mantissa_bits: u32, bias: i32) -> f64 {
+    let mantissas = 1 << mantissa_bits;
+    let fraction = f64::from(code % mantissas) / f64::from(mantissas);
+    let (exponent, significand) = match i32::from(code % 0x80 / mantissas) {
+        0 => (1, fraction),
+        exponent => (exponent, 1.0 + fraction),
+    };
+    sign(code) * significand * 2f64.powi(exponent - bias)
+}
+
+fn assert_values(decode: fn(u8) -> f32, defined: fn(u8) -> f64) {
+    for code in 0..=255 {
+        let (value, expected) = (f64::from(decode(code)), defined(code));
+        // Bits, because zeros have signs. The standards leave the bits of NaN open.
+        let is_same = value.to_bits() == expected.to_bits();
+        let is_nan = value.is_nan() && expected.is_nan();
+        assert!(is_same || is_nan, "{code:02x}: {value}, not {expected}");
+    }
+}
+
+#[test]
+fn every_code_has_the_value_that_its_standard_defines() {
+    // OCP: NaN is S.1111.111, and there are no infinities.
+    assert_values(
+        |code| F8E4M3Fn::from_bits(code).to_f32(),
+        |code| match code % 0x80 {
+            0x7f => f64::NAN,
+            _ => number(code, 3, 7),
+        },
+    );
+    // OCP: infinity is S.11111.00, and all codes above it are NaN.
+    assert_values(
+        |code| F8E5M2::from_bits(code).to_f32(),
+        |code| match code % 0x80 {
+            0x7c => sign(code) * f64::INFINITY,
+            0x7d.. => f64::NAN,
+            _ => number(code, 2, 15),
+        },
+    );
+    // AMD: NaN has the code that would be the negative zero.
+    assert_values(
+        |code| F8E4M3FnUz::from_bits(code).to_f32(),
+        |code| match code {
+            0x80 => f64::NAN,
+            _ => number(code, 3, 8),
+        },
+    );
+    assert_values(
+        |code| F8E5M2FnUz::from_bits(code).to_f32(),
+        |code| match code {
+            0x80 => f64::NAN,
+            _ => number(code, 2, 16),
+        },
+    );
+}

@@ -45,6 +45,7 @@
 //! arrays of that crate, `test-kit` for `test_kit`, the tests that any format of your own can run.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 // The rooms: each may use those before it, and `cargo xtask graph` refuses any other arrow.
 // error, cores, disk, file, read, check, write, edit, diff, repair, stats, test_kit

@@ -136,6 +136,41 @@ fn small_neighbours_share_a_read() {
 }
 
 #[test]
+fn small_neighbours_are_read_together_and_large_ones_alone() {
+    const SMALL: u64 = 1 << 20;
+    const GAP: u64 = 16 << 10;
+    let many: Vec<(u64, u64)> = (0..40).map(|at| (at * (SMALL / 16), SMALL / 16)).collect();
+    for (spans, expected) in [
+        (&[(0, 10), (64, 10), (128, 10)][..], 1),
+        (&[(0, 10), (10 + GAP, 1), (12 + 2 * GAP, 1)], 2),
+        (&[(0, 9), (64, SMALL + 1), (65 + SMALL, 9)], 3),
+        // Blobs within blobs.
+        (&[(0, SMALL), (64, 1), (SMALL - 1, 1), (SMALL, 1)], 2),
+        // No read is longer than a piece, however many blobs there are: 16, 16 and 8.
+        (&many, 3),
+    ] {
+        let (count, bytes) = (Arc::new(AtomicU64::new(0)), (0..3 << 20).map(|at| at as u8));
+        let bytes: Vec<u8> = bytes.collect();
+        let options = OpenOptions::new().verify(Verify::Never);
+        let mut builder = FileBuilder::new(Kind::new("test"), options);
+        let source = builder.source(Counted(bytes.clone(), Arc::clone(&count)));
+        for (at, (offset, len)) in spans.iter().enumerate() {
+            let blob = Blob::raw(Span::new(*offset, *len).unwrap());
+            let component = Component::new(DType::U8, blob);
+            let object = Object::new([*len], "dense").with_component("data", component);
+            builder.object(format!("{at:02}"), object, source);
+        }
+        let file = builder.build().unwrap();
+        count.store(0, Ordering::Relaxed);
+        for (found, (offset, len)) in file.read_many(&all(&file)).into_iter().zip(spans) {
+            let expected = &bytes[*offset as usize..][..*len as usize];
+            assert!(*found.unwrap().bytes == *expected, "{offset}");
+        }
+        assert_eq!(count.load(Ordering::Relaxed), expected, "{spans:?}");
+    }
+}
+
+#[test]
 fn nothing_is_read_of_nothing() {
     let file = File::from_bytes(file_of(WriteOptions::new())).unwrap();
     assert!(file.read_many(&[]).is_empty());

@@ -9,16 +9,37 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{names_in, sample};
-use zt::{DType, Dense, ErrorKind, File, ObjectOptions, WriteOptions, Writer, codes};
+use zt::{
+    DType, Dense, ErrorKind, File, ObjectOptions, VerifyOptions, WriteOptions, Writer, codes,
+};
 
 #[test]
 fn an_object_that_is_dropped_half_way_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.zt");
     let mut writer = Writer::create(&path).unwrap();
-    drop(writer.begin("w", &[3], "dense").unwrap());
+    let mut object = writer.begin("w", &[3], "dense").unwrap();
+    drop(object.component("data", DType::U8, None).unwrap());
+    drop(object);
     assert_eq!(writer.finish().unwrap_err().code(), "misuse");
     assert!(names_in(folder.path()).is_empty());
+}
+
+#[test]
+fn an_object_that_is_dropped_before_its_first_component_leaves_the_writer_as_it_was() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    drop(writer.begin("w", &[3], "dense").unwrap());
+    // Refused, because it has no data.
+    writer.begin("w", &[3], "dense").unwrap().finish().unwrap_err();
+    let suspended = writer.begin("w", &[3], "dense").unwrap().suspend();
+    assert_eq!(writer.begin("x", &[1], "dense").err().unwrap().code(), "misuse");
+    drop(writer.resume_object(suspended));
+    writer.add("w", &Dense::from_slice(&[1], &[1u8]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let report = File::from_bytes(bytes).unwrap().verify(&VerifyOptions::new().strict(true));
+    let report = report.unwrap();
+    assert!(report.is_ok() && report.objects == 1, "{report:?}");
 }
 
 #[test]
@@ -173,4 +194,61 @@ fn a_writer_of_a_new_file_replaces_none() {
     assert_eq!(error.path(), Some(&*path));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(names_in(folder.path()), ["model.zt"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn as_many_links_are_followed_as_the_system_follows() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for count in [1, 40, 41] {
+        let target = format!("{count}");
+        symlink(&target, at(&format!("{count}.0"))).unwrap();
+        for link in 1..count {
+            let next = format!("{count}.{}", link - 1);
+            symlink(next, at(&format!("{count}.{link}"))).unwrap();
+        }
+        let first = at(&format!("{count}.{}", count - 1));
+        let made =
+            zt::foreign::AtomicFile::create(&first).and_then(zt::foreign::AtomicFile::publish);
+        let by_the_system = std::fs::File::create(&first).is_ok();
+        assert_eq!(made.is_ok(), by_the_system, "{count}");
+        assert_eq!(at(&target).exists(), by_the_system, "{count}");
+        // The same if the target exists.
+        std::fs::write(at(&target), "").unwrap();
+        let made = zt::foreign::AtomicFile::create(&first);
+        assert_eq!(made.is_ok(), by_the_system, "{count}");
+    }
+    symlink("round", at("round")).unwrap();
+    let error = zt::foreign::AtomicFile::create(at("round")).unwrap_err();
+    assert_eq!((error.code(), error.path()), ("io", Some(&*at("round"))));
+}
+
+#[cfg(windows)]
+#[test]
+fn what_is_written_to_nul_is_dropped() {
+    use std::io::Write;
+    for path in ["NUL", "nul", r"\\.\NUL"] {
+        let mut file = zt::foreign::AtomicFile::create_new(path).unwrap();
+        file.write_all(b"dropped").unwrap();
+        file.publish().unwrap();
+    }
+}
+
+#[cfg(windows)]
+#[test]
+fn names_of_other_devices_are_refused() {
+    for path in ["CON", r"\\.\COM1", "COM1.zt", "nul.zt"].map(std::path::Path::new) {
+        // Since Windows 11 these two are files.
+        if path.extension().is_some() && !zt::container::is_device(path) {
+            continue;
+        }
+        for made in
+            [zt::foreign::AtomicFile::create(path), zt::foreign::AtomicFile::create_new(path)]
+        {
+            let error = made.unwrap_err();
+            assert!(error.to_string().contains("is the name of a device"), "{error}");
+        }
+    }
 }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use zt::diff::{Change, DiffOptions, summary};
-use zt::stats::{Bound, Finite, Stats, StatsOptions, stats};
-use zt::{Dense, DigestAlgorithm, Elements, File, Registry, WriteOptions};
+use zt::stats::{BlockKind, Bound, Finite, Sketch, Stats, StatsOptions, stats};
+use zt::{Dense, DigestAlgorithm, Element, Elements, File, Registry, WriteOptions, Writer};
 
 /// More than cores read together, and no whole number of stretches.
 fn values() -> Vec<f64> {
@@ -171,4 +171,57 @@ fn integers_and_complex_numbers_have_statistics() {
     let elements = Elements::from(&complex);
     let stats = Stats::of(&elements, &Registry::builtin()).unwrap();
     assert_eq!(stats.finite.unwrap().max, Bound::Real(5.0));
+}
+
+fn sketch<T: Element>(shape: &[u64], values: &[T]) -> Sketch {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("w", &Dense::from_slice(shape, values).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let file = File::from_bytes(bytes).unwrap();
+    let stats = stats(&file, &StatsOptions::new().sketches(48)).unwrap();
+    stats.into_iter().next().unwrap().unwrap().sketch.unwrap()
+}
+
+#[test]
+fn bins_have_exact_edges_and_hold_every_value() {
+    for scale in [1.0, 1e-30, 1e30, 1e-300, f64::MAX / 2.0] {
+        let values: Vec<f64> = (-500..=500).map(|at| f64::from(at) / 500.0 * scale).collect();
+        let found = sketch(&[1001], &values).histogram.unwrap();
+        assert!((33..=64).contains(&found.counts.len()), "{}", found.counts.len());
+        for (at, count) in (found.start..).zip(&found.counts) {
+            let (low, high) = (at as f64 * found.width, (at + 1) as f64 * found.width);
+            let is_in = |value: &&f64| match at < 0 {
+                true => low < **value && **value <= high && **value != 0.0,
+                false => low <= **value && **value < high,
+            };
+            assert_eq!(values.iter().filter(is_in).count() as u64, *count, "{low}");
+        }
+    }
+}
+
+#[test]
+fn integers_have_bins_of_whole_numbers() {
+    let found = sketch(&[5], &[0i32, 1, 1, 3, -2]).histogram.unwrap();
+    assert_eq!((found.start, found.width), (-3, 1.0));
+    assert_eq!(found.counts, [1, 0, 0, 1, 2, 0, 1]);
+}
+
+#[test]
+fn blocks_have_the_mean_of_their_elements() {
+    // Cores look at pieces that begin and end within rows.
+    let (rows, columns) = (300u32, 130u32);
+    let value = |at: u32| f64::from(at % 7) - 3.0;
+    let values: Vec<f64> = (0..rows * columns).map(value).collect();
+    let blocks = sketch(&[rows.into(), columns.into()], &values).blocks.unwrap();
+    assert_eq!((blocks.rows, blocks.columns, blocks.kind), (48, 48, BlockKind::MeanAbs));
+    let mut sums = vec![(0.0, 0u32); 48 * 48];
+    for (at, value) in (0..).zip(&values) {
+        let (row, column) = (at / columns, at % columns);
+        let (sum, count) = &mut sums[(row * 48 / rows * 48 + column * 48 / columns) as usize];
+        (*sum, *count) = (*sum + value.abs(), *count + 1);
+    }
+    for (mean, (sum, count)) in blocks.values.iter().zip(sums) {
+        assert!((f64::from(*mean) - sum / f64::from(count)).abs() < 1e-6);
+    }
 }

@@ -178,7 +178,8 @@ fn refuses_what_its_own_reader_would_refuse() {
     writer.add("one", &one).unwrap();
     assert_eq!(writer.add("one", &one).unwrap_err().code(), "duplicate-name");
     assert_eq!(writer.add(&"n".repeat(70_000), &one).unwrap_err().code(), "misuse");
-    let object = writer.begin("short", &[3], "dense").unwrap();
+    let mut object = writer.begin("short", &[3], "dense").unwrap();
+    object.component("other", DType::U8, None).unwrap().finish().unwrap();
     let error = object.finish().unwrap_err();
     assert_eq!((error.code(), error.object()), ("missing-component", Some("short")));
     assert_eq!(

@@ -51,7 +51,7 @@ pub(super) fn dense_values(
                 let lens = hash.components.iter().map(|(_, bytes)| bytes.byte_len);
                 let allowed = allowance.spend(lens.fold(0, u64::saturating_add));
                 distinct.push(allowed.map(|()| tensor));
-                distinct.len() - 1
+                distinct.len().strict_sub(1)
             })),
         }));
     }

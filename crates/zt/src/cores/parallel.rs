@@ -54,7 +54,7 @@ pub(crate) fn bounded(threads: usize) -> rayon::ThreadPoolBuilder {
         0 => ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS"]
             .iter()
             .find_map(|name| std::env::var(name).ok()?.parse::<usize>().ok())
-            .map_or(0, |threads| threads.min(cores * 4)),
+            .map_or(0, |threads| threads.min(cores.saturating_mul(4))),
         threads => threads.min(MOST.max(cores)),
     };
     rayon::ThreadPoolBuilder::new().num_threads(threads)
@@ -108,6 +108,7 @@ pub fn map_owned<T: Send, R: Send>(
 /// Each item waits in a place of its own, and its result is left in another. Only [`for_each`] knows
 /// rayon: what is generic in rayon is compiled once, not for every kind of item.
 #[cfg(feature = "rayon")]
+#[expect(clippy::indexing_slicing, reason = "numbers below the length")]
 fn spread<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
     let places: Vec<_> = items.into_iter().map(|item| Mutex::new((Some(item), None))).collect();
     let lock = |at: usize| places[at].lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,7 +177,7 @@ mod tests {
         fn has_two(&self) -> bool {
             const LONG: Duration = Duration::from_secs(30);
             let mut here = self.0.lock().unwrap();
-            *here += 1;
+            *here = here.strict_add(1);
             self.1.notify_all();
             let waited = self.1.wait_timeout_while(here, LONG, |here| *here < 2);
             !waited.unwrap().1.timed_out()

@@ -86,9 +86,9 @@ fn for_each_ahead<E: From<Error>>(
     take: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<Option<Piece>, E> {
     let piece_len = first.1;
-    let ahead = (AHEAD / piece_len.max(1)).clamp(1, MOST);
+    let ahead = AHEAD.strict_div(piece_len.max(1)).clamp(1, MOST);
     let (send_full, full) = sync_channel(ahead);
-    let (send_empty, empty) = sync_channel::<Piece>(ahead + 1);
+    let (send_empty, empty) = sync_channel::<Piece>(ahead.strict_add(1));
     // The receiver moves in here and is dropped at the end, which ends the reader, too.
     thread::scope(move |scope| {
         let reader = move || {
@@ -119,96 +119,4 @@ fn for_each_ahead<E: From<Error>>(
         }
         Ok(None)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reader(content: &[u8]) -> impl FnMut(&mut [u8]) -> Result<usize> + Send {
-        let mut rest = content.to_vec();
-        move |out| {
-            let len = out.len().min(rest.len());
-            out[..len].copy_from_slice(&rest[..len]);
-            rest.drain(..len);
-            Ok(len)
-        }
-    }
-
-    #[test]
-    fn pieces_come_whole_and_in_order() {
-        let content: Vec<u8> = (0..5_000_003u32).map(|at| at.to_le_bytes()[1]).collect();
-        for len in [0, 1, 1000, WORTH_A_THREAD, 1 << 20, (1 << 20) + 1, content.len()] {
-            for piece_len in [1000, 1 << 20] {
-                let (content, mut found) = (&content[..len], Vec::new());
-                let take = |bytes: &[u8]| -> Result<()> {
-                    found.extend_from_slice(bytes);
-                    Ok(())
-                };
-                for_each_piece(reader(content), piece_len, take).unwrap();
-                assert!(found == content, "{len} by {piece_len}");
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_comes_after_an_error_and_errors_come_in_their_place() {
-        let content = vec![7; 3 << 20];
-        for piece_len in [1000, 1 << 20] {
-            let mut count = 0;
-            let take = |_: &[u8]| -> Result<()> {
-                count += 1;
-                Err(crate::error::Fault::Interrupted.into())
-            };
-            for_each_piece(reader(&content), piece_len, take).unwrap_err();
-            assert_eq!(count, 1);
-
-            let (mut sound, mut count) = (reader(&content[..2 * piece_len]), 0);
-            let failing = |out: &mut [u8]| match sound(out)? {
-                0 => Err(crate::error::Fault::Interrupted.into()),
-                len => Ok(len),
-            };
-            let take = |_: &[u8]| -> Result<()> {
-                count += 1;
-                Ok(())
-            };
-            for_each_piece(failing, piece_len, take).unwrap_err();
-            assert_eq!(count, 2, "what was read before the error is handed on");
-        }
-    }
-
-    #[test]
-    fn nothing_is_read_behind_the_end_or_an_error() {
-        for fails in [false, true] {
-            let (mut whole, mut reads) = (reader(&[7; 1 << 20]), 0);
-            let read = |out: &mut [u8]| {
-                reads += 1;
-                match whole(out)? {
-                    0 if fails => Err(crate::error::Fault::Interrupted.into()),
-                    len => Ok(len),
-                }
-            };
-            let found = for_each_piece(read, 1 << 20, |_| Ok::<(), Error>(()));
-            assert_eq!((found.is_err(), reads), (fails, 2));
-        }
-    }
-
-    /// The source never ends, and the error may come before or after the next pieces are read.
-    #[test]
-    fn an_error_behind_any_piece_ends_the_reader() {
-        for piece_len in [1000, 1 << 20] {
-            for last in 1..6 {
-                let mut taken = 0;
-                let take = |_: &[u8]| -> Result<()> {
-                    taken += 1;
-                    if taken == last {
-                        return Err(crate::error::Fault::Interrupted.into());
-                    }
-                    Ok(())
-                };
-                for_each_piece(|out| Ok(out.len()), piece_len, take).unwrap_err();
-                assert_eq!(taken, last);
-            }
-        }
-    }
 }

@@ -19,7 +19,7 @@ pub(crate) fn fold<T: Default + Send>(
     let starts: Vec<usize> = items.clone().step_by(STRETCH).collect();
     let at_a_time = match starts.len() {
         0 | 1 => 1,
-        _ => parallel::threads() * AHEAD,
+        _ => parallel::threads().saturating_mul(AHEAD),
     };
     for starts in starts.chunks(at_a_time) {
         let sums = parallel::map(starts, |start| {

@@ -113,7 +113,7 @@ impl Workers {
             begin(&Scope(Some(Crew {
                 jobs: send,
                 spawn: &spawn,
-                unborn: Cell::new((self.threads - 1).min(most)),
+                unborn: Cell::new(self.threads.strict_sub(1).min(most)),
             })))
         })
     }

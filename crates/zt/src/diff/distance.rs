@@ -1,4 +1,9 @@
 //! The distance of the values of two arrays, as of two vectors.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "counts of values that exist, and lanes of arrays"
+)]
 
 use zt_formats::{Elements, Reals, Registry, Scalar};
 

@@ -324,7 +324,7 @@ fn diff_here(a: &File, b: &File, options: &DiffOptions<'_>) -> Result<Diff> {
             Err(faults) => faults,
         };
         if changes.is_empty() {
-            diff.same += 1;
+            diff.same = diff.same.strict_add(1);
             return;
         }
         let name = name.to_owned();

@@ -1,4 +1,8 @@
 //! The comparison of two values: equality, tolerance and distance.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "counts of values that exist, and numbers of at most 64 bits as 128"
+)]
 
 use zt_formats::{Elements, LogicalType, Registry, Scalar};
 use zt_manifest::DType;

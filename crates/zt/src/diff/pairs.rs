@@ -20,6 +20,7 @@ use crate::read::contents::{Key, key};
 ///
 /// Pairs of the same bytes are compared once, however many objects a manifest gives them to. Ranges may
 /// overlap up to the limits of both files. Of `.zt` files, some thousand objects are in memory at a time.
+#[expect(clippy::indexing_slicing, reason = "places in these lists")]
 pub(super) fn each<T: Clone + Send>(
     a: &File,
     b: &File,
@@ -177,7 +178,7 @@ fn compare<T: Send>(
         let is_small = |pair: &&_| !is_large(pair, options);
         let count = rest.iter().take_while(is_small).count();
         let (small, behind) = rest.split_at(count);
-        (0..2 * count).for_each(|_| ahead.advance());
+        (0..count.strict_mul(2)).for_each(|_| ahead.advance());
         compared.extend(parallel::map(small, one)?);
         rest = behind;
     }

@@ -26,7 +26,6 @@ pub(super) fn for_pairs<T: Joined>(
     gauge: &Gauge<'_>,
     compare: impl Fn(&Values<'_>, &Values<'_>, u64) -> Result<T, (Side, Error)> + Sync,
 ) -> Result<T, (Side, Error)> {
-    const SIDES: [Side; 2] = [Side::A, Side::B];
     let is_alone = a.count().max(b.count()) >= ALONE;
     let arrays = [a, b];
     let mut all = T::default();
@@ -41,7 +40,7 @@ pub(super) fn for_pairs<T: Joined>(
         found.map_err(|(side, error)| (usize::from(side == Side::B), error))
     };
     let compared = for_each(&arrays, is_alone, gauge, look, |found| all.join(found));
-    compared.map_err(|(at, error)| (SIDES[at.min(1)], error))?;
+    compared.map_err(|(at, error)| (if at == 0 { Side::A } else { Side::B }, error))?;
     Ok(all)
 }
 

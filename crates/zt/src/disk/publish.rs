@@ -258,7 +258,9 @@ impl AtomicFile {
 
     /// The number of bytes written so far.
     pub fn byte_len(&self) -> u64 {
-        self.file.as_ref().map_or(0, |file| file.get_ref().byte_len() + file.buffer().len() as u64)
+        self.file
+            .as_ref()
+            .map_or(0, |file| file.get_ref().byte_len().strict_add(file.buffer().len() as u64))
     }
 
     /// As [`ReservingFile::copy_from`], with the file where the bytes are, unless it cannot be read.

@@ -58,19 +58,20 @@ impl ReservingFile {
     /// number, which may be less than all. Then the caller reads and writes the others, and gets the error
     /// if there is one.
     pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> u64 {
-        self.reserve(self.written + span.byte_len());
+        self.reserve(self.written.strict_add(span.byte_len()));
         if self.can_reserve && span.offset() % PAGE != self.written % PAGE {
             return 0;
         }
         let mut copied = 0;
         while copied < span.byte_len() {
-            let (offset, left) = (span.offset() + copied, span.byte_len() - copied);
+            let offset = span.offset().strict_add(copied);
+            let left = span.byte_len().strict_sub(copied);
             match copy_range(from, offset, &self.file, left) {
-                Some(len @ 1..) => copied += len,
+                Some(len @ 1..) => copied = copied.strict_add(len),
                 _ => break,
             }
         }
-        self.written += copied;
+        self.written = self.written.strict_add(copied);
         copied
     }
 
@@ -81,7 +82,7 @@ impl ReservingFile {
         let step = self.written.clamp(LEAST, MOST);
         let reserved = end.strict_add(step);
         // The write that does not fit reports a full disk.
-        self.can_reserve = reserve(&self.file, self.written, reserved - self.written);
+        self.can_reserve = reserve(&self.file, self.written, reserved.strict_sub(self.written));
         if self.can_reserve {
             self.reserved = reserved;
         }
@@ -90,9 +91,9 @@ impl ReservingFile {
 
 impl Write for ReservingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.reserve(self.written + bytes.len() as u64);
+        self.reserve(self.written.strict_add(bytes.len() as u64));
         let len = self.file.write(bytes)?;
-        self.written += len as u64;
+        self.written = self.written.strict_add(len as u64);
         Ok(len)
     }
 

@@ -77,8 +77,8 @@ pub fn compacted_len(path: impl AsRef<Path>) -> Result<(u64, u64)> {
             let mut left = extent.span.byte_len();
             while left > 0 {
                 let len = usize::try_from(left).map_or(piece.len(), |left| left.min(piece.len()));
-                to.write(&piece[..len])?;
-                left -= len as u64;
+                to.write(piece.get(..len).unwrap_or_default())?;
+                left = left.strict_sub(len as u64);
             }
             Ok(())
         })?;

@@ -1,5 +1,4 @@
 //! Stored bytes that move to another file. Ranges that overlap move together.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io::Write;
 use std::sync::Arc;

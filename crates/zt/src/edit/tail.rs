@@ -82,7 +82,8 @@ impl GrowingTail {
         let start = buffer.as_ptr().align_offset(in_memory(PAGE));
         let start = start.min(in_memory(PAGE));
         let copy = start..start.strict_add(in_memory(copy_len));
-        buffer[copy.end.strict_sub(trailer.len())..copy.end].copy_from_slice(trailer);
+        let place = copy.end.strict_sub(trailer.len())..copy.end;
+        buffer.get_mut(place).unwrap_or_default().copy_from_slice(trailer);
         Ok(GrowingTail {
             storage,
             buffer,
@@ -152,7 +153,7 @@ impl GrowingTail {
 
     fn reserve(&self, copy_at: u64) -> io::Result<()> {
         let end = add(copy_at, self.copy.len() as u64)?;
-        self.storage.reserve(self.old_len, end - self.old_len)
+        self.storage.reserve(self.old_len, end.strict_sub(self.old_len))
     }
 
     /// Notes the old length behind the header, in bytes that are zero and belong to no blob. In a file
@@ -180,7 +181,7 @@ impl GrowingTail {
     }
 
     fn write_copy(&self, copy_at: u64) -> io::Result<()> {
-        let copy = &self.buffer[self.copy.clone()];
+        let copy = self.buffer.get(self.copy.clone()).unwrap_or_default();
         let copy_end = add(copy_at, copy.len() as u64)?;
         // A write of one page is complete or absent after a kill.
         if copy.len() as u64 == PAGE {

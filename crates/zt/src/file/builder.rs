@@ -105,7 +105,7 @@ impl FileBuilder {
     fn place(&mut self, source: Arc<dyn Source>, place: SourceOrigin) -> SourceId {
         self.origin.sources.push(source);
         self.places.push(place);
-        SourceId(self.origin.sources.len() - 1)
+        SourceId(self.origin.sources.len().strict_sub(1))
     }
 
     /// Adds an object format for this file alone, or replaces the format of the same id. A kind of file
@@ -202,7 +202,9 @@ impl FileBuilder {
         *byte_len = byte_len.saturating_add(file.byte_len());
         for (at, source) in inner.sources.iter().enumerate() {
             let place = match inner.catalog.place(at) {
-                SourceOrigin::MadeOf(from, offset) => SourceOrigin::MadeOf(base + from, offset),
+                SourceOrigin::MadeOf(from, offset) => {
+                    SourceOrigin::MadeOf(base.strict_add(from), offset)
+                }
                 place => place,
             };
             self.place(Arc::clone(source), place);

@@ -299,7 +299,7 @@ impl Catalog {
         let objects = objects.into_iter().map(|(name, object)| (name, *object));
         let (names, objects): (Vec<String>, Vec<Resolved>) = objects.unzip();
         let count = u32::try_from(names.len()).map_err(|_| {
-            let byte_len = names.len() as u64 * 4;
+            let byte_len = (names.len() as u64).strict_mul(4);
             zt_container::Error::Limit(LimitExceeded::Allocation { byte_len })
         })?;
         let mut order: Vec<u32> = (0..count).collect();

@@ -63,7 +63,7 @@ mod linux {
         /// Fills `out` with whole blocks, straight into their place where that is possible.
         fn read(&self, mut offset: u64, mut out: &mut [u8]) -> io::Result<()> {
             if offset.is_multiple_of(BLOCK as u64) && out.as_ptr().addr().is_multiple_of(BLOCK) {
-                let whole = out.len() / BLOCK * BLOCK;
+                let whole = out.len().strict_sub(out.len().strict_rem(BLOCK));
                 let (blocks, rest) = out.split_at_mut(whole);
                 read_exact_at(&self.file, offset, blocks)?;
                 (offset, out) = (offset.saturating_add(whole as u64), rest);
@@ -83,7 +83,7 @@ mod linux {
             let buffer = buffer.get_mut(start..).and_then(|it| it.get_mut(..PIECE));
             let buffer = buffer.ok_or(io::ErrorKind::OutOfMemory)?;
             while !out.is_empty() {
-                let skipped = usize::try_from(offset % BLOCK as u64).unwrap_or(0);
+                let skipped = usize::try_from(offset.strict_rem(BLOCK as u64)).unwrap_or(0);
                 let begin = offset.saturating_sub(skipped as u64);
                 let len = out.len().min(PIECE.saturating_sub(skipped));
                 let (wanted, rest) = out.split_at_mut(len);
@@ -140,6 +140,7 @@ mod linux {
     }
 
     #[cfg(test)]
+    #[allow(clippy::arithmetic_side_effects, reason = "tests")]
     mod tests {
         use std::cell::RefCell;
         use std::io::Write;

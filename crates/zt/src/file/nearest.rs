@@ -1,4 +1,9 @@
 //! The name that a user meant.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "rows of a table that has a place for each letter"
+)]
 
 /// Characters of the longest name that is compared.
 const LONGEST: usize = 256;

@@ -162,6 +162,6 @@ pub fn open_settled<T>(
             let wait = 1u64.checked_shl(attempt).unwrap_or(LONGEST_WAIT);
             thread::sleep(Duration::from_millis(wait.min(LONGEST_WAIT)));
         }
-        attempt += 1;
+        attempt = attempt.strict_add(1);
     }
 }

@@ -1,5 +1,4 @@
 //! A limit for repeated reads of the same bytes, where blobs overlap.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

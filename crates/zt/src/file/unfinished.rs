@@ -12,7 +12,6 @@
 //! This costs a file with a whole end nothing. Otherwise 16 bytes are read, and the old manifest. The
 //! old length is believed only if a whole trailer ends there. A truncated download has no note, and a
 //! `.zt` file within a blob is not behind the header. Spec: §16.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::Arc;

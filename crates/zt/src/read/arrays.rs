@@ -11,9 +11,9 @@ use crate::cores::pieces::{Pieces, lent_or_fetched};
 use crate::cores::progress::Gauge;
 use crate::cores::scratch::Scratch;
 use crate::error::{Error, Result};
-use crate::file::tensor::{ComponentReader, Located, Tensor};
+use crate::file::tensor::{Located, Tensor};
 use crate::read::compressed::DATA;
-use crate::read::dense_reader::DenseReader;
+use crate::read::dense_reader::{DenseReader, Values};
 
 /// Bytes of the longest values that one core looks at, at a time, while they are in its cache.
 const STRETCH: usize = 128 << 10;
@@ -59,7 +59,7 @@ impl<'f> Array<'f> {
             Some(part) => part.component.blob.decoded_len,
             None => dense_byte_len(self.tensor.shape(), self.value_len as u64),
         };
-        byte_len.map_or(u64::MAX, |byte_len| byte_len / self.value_len as u64)
+        byte_len.map_or(u64::MAX, |byte_len| byte_len.strict_div(self.value_len as u64))
     }
 
     /// Calls `take` with all values in their order, some at a time.
@@ -68,18 +68,14 @@ impl<'f> Array<'f> {
         mut take: impl FnMut(Elements<'_>) -> Result<()>,
     ) -> Result<()> {
         let take = |bytes: &[u8]| take(self.elements(bytes));
-        match self.part {
-            Some(part) => self.tensor.reader(part.role)?.for_each_piece(STRETCH, take),
-            None => self.tensor.dense_reader()?.for_each_piece(STRETCH, take),
-        }
+        self.reader()?.for_each_piece(STRETCH, take)
     }
 
-    fn reader(&self) -> Result<Reader<'f>> {
-        let tensor = self.tensor;
-        Ok(match self.part {
-            Some(part) => Reader::Component(tensor.reader_of(part, tensor.must_verify(part))?),
-            None => Reader::Dense(tensor.dense_reader()?),
-        })
+    fn reader(&self) -> Result<DenseReader<'f>> {
+        match self.part {
+            Some(part) => Ok(Values::Stored(Box::new(self.tensor.reader(part.role)?)).into()),
+            None => self.tensor.dense_reader(),
+        }
     }
 
     /// The stored bytes, if they are the values and can be read in any order without much cost.
@@ -104,30 +100,18 @@ impl<'f> Array<'f> {
     }
 }
 
-/// Values that are read from front to back.
-enum Reader<'f> {
-    Component(ComponentReader<'f>),
-    Dense(DenseReader<'f>),
-}
-
-impl Reader<'_> {
-    /// Fills `piece` with whole values, and cuts it at the end of the array.
-    fn fill(&mut self, piece: &mut Vec<u8>, byte_len: usize) -> Result<()> {
-        resize(piece, byte_len as u64)?;
-        let mut filled = 0;
-        while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
-            let read = match self {
-                Reader::Component(reader) => reader.read_elements(room),
-                Reader::Dense(reader) => reader.read_elements(room),
-            };
-            match read? {
-                0 => break,
-                len => filled = filled.strict_add(len),
-            }
+/// Fills `piece` with whole values, and cuts it at the end of the array.
+fn fill(reader: &mut DenseReader<'_>, piece: &mut Vec<u8>, byte_len: usize) -> Result<()> {
+    resize(piece, byte_len as u64)?;
+    let mut filled = 0;
+    while let Some(room) = piece.get_mut(filled..).filter(|room| !room.is_empty()) {
+        match reader.read_elements(room)? {
+            0 => break,
+            len => filled = filled.strict_add(len),
         }
-        piece.truncate(filled);
-        Ok(())
     }
+    piece.truncate(filled);
+    Ok(())
 }
 
 /// Values that each core reads and sums itself.
@@ -142,6 +126,7 @@ struct Raw<'f> {
 ///
 /// If `is_alone`, all cores work at one piece while the next is read. Otherwise this core does everything, and
 /// takes little memory. Digests have been compared when this returns `Ok`.
+#[expect(clippy::indexing_slicing, reason = "as many pieces as arrays, and places within them")]
 pub(crate) fn for_each<const N: usize, R: Send>(
     arrays: &[Array<'_>; N],
     is_alone: bool,
@@ -150,7 +135,7 @@ pub(crate) fn for_each<const N: usize, R: Send>(
     mut take: impl FnMut(R),
 ) -> Result<(), Blamed> {
     let longest = arrays.iter().map(|array| array.value_len).max().unwrap_or(1);
-    let stretch = (STRETCH / longest).max(1);
+    let stretch = STRETCH.strict_div(longest.max(1)).max(1);
     if let Some(raws) = raws(arrays)? {
         return for_each_raw(arrays, raws, stretch, gauge, look, take);
     }
@@ -165,10 +150,9 @@ pub(crate) fn for_each<const N: usize, R: Send>(
     }
     let mut fill = |mut pieces: [Vec<u8>; N]| -> Result<_, Blamed> {
         let work: Vec<_> = readers.iter_mut().zip(&mut pieces).zip(lens).enumerate().collect();
-        let fill =
-            |(at, ((reader, piece), len)): (usize, ((&mut Reader<'_>, &mut Vec<u8>), usize))| {
-                Ok(reader.fill(piece, len).map_err(|error| (at, error)))
-            };
+        let fill = |(at, ((reader, piece), len)): (usize, ((_, _), usize))| {
+            Ok(fill(reader, piece, len).map_err(|error| (at, error)))
+        };
         let filled =
             if is_alone { map_owned(work, fill) } else { work.into_iter().map(fill).collect() };
         filled.map_err(|error| (0, error))?.into_iter().collect::<Result<(), _>>()?;
@@ -177,7 +161,8 @@ pub(crate) fn for_each<const N: usize, R: Send>(
     let look_at = |first: u64, pieces: &[Vec<u8>; N]| -> Result<Vec<R>, Blamed> {
         let read = pieces.iter().map(|piece| piece.len() as u64).fold(0, u64::strict_add);
         gauge.report(read).map_err(|error| (0, error))?;
-        let longest = pieces.iter().zip(arrays).map(|(piece, array)| piece.len() / array.value_len);
+        let longest =
+            pieces.iter().zip(arrays).map(|(piece, array)| piece.len().strict_div(array.value_len));
         let starts: Vec<usize> = (0..longest.max().unwrap_or(0)).step_by(stretch).collect();
         let found = map(&starts, |start| {
             let part = |at: usize| {
@@ -221,6 +206,7 @@ fn raws<'f, const N: usize>(arrays: &[Array<'f>; N]) -> Result<Option<Vec<Raw<'f
 }
 
 /// As [`for_each`]. Each core reads and sums what it looks at.
+#[expect(clippy::indexing_slicing, reason = "as many sides as arrays")]
 fn for_each_raw<const N: usize, R: Send>(
     arrays: &[Array<'_>; N],
     raws: Vec<Raw<'_>>,

@@ -63,7 +63,7 @@ pub(crate) fn check(
     for (_, tensor) in tensors {
         place_of.push(*places.entry(key(tensor)?).or_insert_with(|| {
             distinct.push((*tensor, allowance.spend(byte_len(tensor))));
-            distinct.len() - 1
+            distinct.len().strict_sub(1)
         }));
     }
     let checked = crate::cores::parallel::map(&distinct, |(tensor, allowed)| {

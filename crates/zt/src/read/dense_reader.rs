@@ -1,16 +1,17 @@
 //! The dense value of an object as a stream.
 
 use std::io::{self, Read};
+use std::ops::Range;
 
-use zt_container::memory::{in_memory, resize};
-use zt_formats::Dense;
+use zt_container::memory::in_memory;
+use zt_formats::{Buffer, Dense};
 use zt_manifest::{DType, Text};
 
 use crate::cores::debug;
 use crate::cores::ledger::Ledger;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
-use crate::file::tensor::{ComponentReader, SplitElement, Tensor, whole_elements};
+use crate::file::tensor::{ComponentReader, SplitElement, Tensor, copy_some, whole_elements};
 use crate::read::runs::RunReader;
 use crate::read::tiles::Tiled;
 
@@ -33,20 +34,29 @@ use crate::read::tiles::Tiled;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct DenseReader<'f> {
-    progress: Progress<'f>,
+    values: Values<'f>,
     split: SplitElement,
 }
 
-enum Progress<'f> {
-    /// The object is dense.
-    Streamed(Box<ComponentReader<'f>>),
-    /// The object is put together in tiles.
-    Tiled(Box<TileReader<'f>>, Spill),
-    /// The object is cut into runs of rows.
-    Cut(Box<RunReader<'f>>, Spill),
-    /// The value is in memory, and read so far.
-    Whole(Dense<'static>, usize),
+pub(super) enum Values<'f> {
+    /// Those of a component.
+    Stored(Box<ComponentReader<'f>>),
+    Made(Made<'f>),
 }
+
+/// Values that are made some units at a time, from the first to the last.
+pub(super) struct Made<'f> {
+    element_len: usize,
+    /// `None` where all values are held.
+    units: Option<Box<MadeBy<'f>>>,
+    /// Values that did not fit where they were wanted, and which of them are left.
+    held: Buffer,
+    left: Range<usize>,
+    /// After an error nothing is read any more, and no end is reported.
+    has_failed: bool,
+}
+
+type MadeBy<'f> = dyn Units + Send + Sync + 'f;
 
 struct TileReader<'f> {
     tiled: Tiled<'f>,
@@ -68,29 +78,30 @@ impl<'f> Tensor<'f> {
     pub fn dense_reader(&self) -> Result<DenseReader<'f>> {
         self.expect_meaning()?;
         if self.format() == "dense" {
-            return Ok(Progress::Streamed(Box::new(self.reader("data")?)).into());
+            return Ok(Values::Stored(Box::new(self.reader("data")?)).into());
         }
+        let made = self.made()?.map_or_else(|| Made::whole(self.to_dense()?), Ok)?;
+        Ok(Values::Made(made).into())
+    }
+
+    /// The values some at a time; `None` if they are made all at once.
+    fn made(&self) -> Result<Option<Made<'f>>> {
         let Some(format) = self.registry().format(self.format()) else {
-            return Ok(Progress::Whole(self.to_dense()?, 0).into());
+            return Ok(None);
         };
         if let Some(tiled) = Tiled::new(self, format)? {
             tiled.compare_chained()?;
-            let ledgers = Some(tiled.ledgers());
-            let reader = Box::new(TileReader { next: 0, ledgers, tiled });
-            return Ok(Progress::Tiled(reader, Spill::default()).into());
+            let (element_len, ledgers) = (tiled.element_len(), Some(tiled.ledgers()));
+            let units = Box::new(TileReader { next: 0, ledgers, tiled });
+            return Ok(Some(Made::new(Some(units), element_len, Buffer::default())));
         }
         self.check_dense_len_of(self.shape())?;
-        let progress = match RunReader::new(self, format)? {
-            Some((reader, held)) => {
-                Progress::Cut(Box::new(reader), Spill { held, ..Spill::default() })
-            }
-            None => Progress::Whole(self.to_dense()?, 0),
-        };
-        Ok(progress.into())
+        Ok(RunReader::new(self, format)?.map(|(reader, held)| {
+            let element_len = reader.element_len();
+            Made::new(Some(Box::new(reader)), element_len, held)
+        }))
     }
-}
 
-impl<'f> Tensor<'f> {
     /// The dtype and the logical type of the dense value. It is made if the format knows them only then.
     pub(crate) fn type_of_value(&self) -> Result<(DType, Option<Text>)> {
         if let Some(known) = self.dense_type() {
@@ -102,35 +113,24 @@ impl<'f> Tensor<'f> {
     }
 }
 
-impl<'f> From<Progress<'f>> for DenseReader<'f> {
-    fn from(progress: Progress<'f>) -> Self {
-        let split = SplitElement::default();
-        DenseReader { progress, split }
+impl<'f> From<Values<'f>> for DenseReader<'f> {
+    fn from(values: Values<'f>) -> Self {
+        DenseReader { values, split: SplitElement::default() }
     }
 }
 
-impl Progress<'_> {
+impl Values<'_> {
     fn element_len(&self) -> usize {
         match self {
-            Progress::Streamed(reader) => reader.element_len(),
-            Progress::Tiled(reader, _) => reader.element_len(),
-            Progress::Cut(reader, _) => reader.element_len(),
-            Progress::Whole(dense, _) => dense.elements().dtype.byte_len(),
+            Values::Stored(reader) => reader.element_len(),
+            Values::Made(made) => made.element_len,
         }
     }
 
     fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
         match self {
-            Progress::Streamed(reader) => reader.read_elements(out),
-            Progress::Tiled(reader, spill) => spill.read(&mut **reader, out),
-            Progress::Cut(reader, spill) => spill.read(&mut **reader, out),
-            Progress::Whole(dense, taken) => {
-                let elements = dense.elements();
-                let out = whole_elements(out, elements.dtype.byte_len())?;
-                let len = copy(&elements.bytes, *taken, out);
-                *taken = taken.strict_add(len);
-                Ok(len)
-            }
+            Values::Stored(reader) => reader.read_elements(out),
+            Values::Made(made) => made.read(out),
         }
     }
 }
@@ -140,7 +140,7 @@ impl DenseReader<'_> {
     /// been checked when the end is reported.
     /// Where not one element fits, and after an error, it fails as [`crate::ErrorKind::Misuse`].
     pub(crate) fn read_elements(&mut self, out: &mut [u8]) -> Result<usize> {
-        self.progress.read_elements(out)
+        self.values.read_elements(out)
     }
 
     /// Calls `take` with all that is left, `piece_len` bytes at a time. If pieces have more than
@@ -157,24 +157,22 @@ impl DenseReader<'_> {
         piece_len: usize,
         take: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        let DenseReader { progress, split } = self;
-        let read = |piece: &mut [u8]| split.read(piece, |piece| progress.read_elements(piece));
+        let DenseReader { values, split } = self;
+        let read = |piece: &mut [u8]| split.read(piece, |piece| values.read_elements(piece));
         for_each_piece(read, piece_len, take)
     }
 }
 
 impl Read for DenseReader<'_> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let DenseReader { progress, split } = self;
-        let width = progress.element_len();
-        Ok(split.read_bytes(out, width, |elements| progress.read_elements(elements))?)
+        let DenseReader { values, split } = self;
+        let width = values.element_len();
+        Ok(split.read_bytes(out, width, |elements| values.read_elements(elements))?)
     }
 }
 
-/// Makes values some units at a time, from the first to the last.
+/// How values are made.
 pub(super) trait Units {
-    fn element_len(&self) -> usize;
-
     /// The units to make next, for memory with `room`; 0 at the end.
     fn next(&self, room: u64) -> Next;
 
@@ -193,52 +191,58 @@ pub(super) struct Next {
     pub(super) is_straight: bool,
 }
 
-/// Units that did not fit where they were wanted.
-#[derive(Default)]
-struct Spill {
-    held: Vec<u8>,
-    taken: usize,
-    /// After an error nothing is read any more, and no end is reported.
-    has_failed: bool,
-}
+impl<'f> Made<'f> {
+    fn new(units: Option<Box<MadeBy<'f>>>, element_len: usize, held: Buffer) -> Self {
+        let left = 0..held.len();
+        Made { element_len, units, held, left, has_failed: false }
+    }
 
-impl Spill {
-    fn read(&mut self, units: &mut impl Units, out: &mut [u8]) -> Result<usize> {
-        let out = whole_elements(out, units.element_len())?;
+    /// Values that are in memory.
+    fn whole(dense: Dense<'static>) -> Result<Self> {
+        let (_, elements) = dense.into_elements();
+        Ok(Self::new(None, elements.dtype.byte_len(), elements.bytes.into_owned()?))
+    }
+
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        let out = whole_elements(out, self.element_len)?;
         if self.has_failed {
             return Err(Error::out_of_order());
         }
-        let read = self.fill(units, out);
+        let read = self.fill(out);
         self.has_failed = read.is_err();
         read
     }
 
-    fn fill(&mut self, units: &mut impl Units, out: &mut [u8]) -> Result<usize> {
+    fn fill(&mut self, out: &mut [u8]) -> Result<usize> {
         let mut filled = 0;
         while let Some(room) = out.get_mut(filled..).filter(|room| !room.is_empty()) {
-            if self.taken < self.held.len() {
-                let len = copy(&self.held, self.taken, room);
-                self.taken = self.taken.strict_add(len);
+            let held = self.held.get(self.left.clone()).unwrap_or_default();
+            if !held.is_empty() {
+                let len = copy_some(held, room);
+                self.left.start = self.left.start.strict_add(len);
                 filled = filled.strict_add(len);
                 continue;
             }
+            let Some(units) = &mut self.units else { break };
             let next = units.next(room.len() as u64);
+            let len = in_memory(next.byte_len);
             if next.count == 0 {
                 break;
             }
             if next.is_straight {
-                let len = in_memory(next.byte_len);
                 units.make(next.count, room.get_mut(..len).unwrap_or_default())?;
                 filled = filled.strict_add(len);
             } else {
-                resize(&mut self.held, next.byte_len)?;
-                units.make(next.count, &mut self.held)?;
-                self.taken = 0;
+                if self.held.len() < len {
+                    self.held = Buffer::try_zeroed(next.byte_len)?;
+                }
+                units.make(next.count, self.held.get_mut(..len).unwrap_or_default())?;
+                self.left = 0..len;
             }
         }
         // The end is reported once the digests were found right.
         if filled == 0 {
-            units.finish()?;
+            self.units.as_mut().map_or(Ok(()), |units| units.finish())?;
         }
         Ok(filled)
     }
@@ -246,10 +250,6 @@ impl Spill {
 
 /// A unit is a tile.
 impl Units for TileReader<'_> {
-    fn element_len(&self) -> usize {
-        self.tiled.element_len()
-    }
-
     fn next(&self, room: u64) -> Next {
         let byte_len =
             |count: usize| self.tiled.byte_len_of(self.next..self.next.strict_add(count));
@@ -269,14 +269,6 @@ impl Units for TileReader<'_> {
     fn finish(&mut self) -> Result<()> {
         self.ledgers.take().map_or(Ok(()), |ledgers| self.tiled.compare_sums(ledgers))
     }
-}
-
-/// Copies `bytes` from `start` on, as many as fit. Returns their number.
-fn copy(bytes: &[u8], start: usize, out: &mut [u8]) -> usize {
-    let rest = bytes.get(start..).unwrap_or_default();
-    let len = rest.len().min(out.len());
-    out[..len].copy_from_slice(&rest[..len]);
-    len
 }
 
 debug::fields!(DenseReader<'_>, |_this|);

@@ -15,7 +15,7 @@ use crate::cores::pieces::{Pieces, lent_or_fetched};
 use crate::cores::scratch::{Scratch, decompressor};
 use crate::error::Result;
 use crate::file::chunks::Checked;
-use crate::file::tensor::{ComponentReader, Located, Tensor, to_little_endian};
+use crate::file::tensor::{ComponentReader, Located, Tensor, copy_some, to_little_endian};
 use crate::read::strided::Strided;
 
 /// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
@@ -73,11 +73,13 @@ enum Backing<'f> {
     Whole(Bytes<'f>),
     /// Pieces, each read when it is needed.
     Pieces,
-    /// A stream, read up to the end of `held`.
-    Stream(Box<ComponentReader<'f>>),
-    /// The same, verified. Bytes before `held` are read again, by another reader.
-    InOrder(Box<ComponentReader<'f>>, Option<Box<PartReader<'f>>>),
+    /// A stream, read up to the end of `held`. Bytes before are read again, by another reader, which this
+    /// function opens.
+    Stream(Box<ComponentReader<'f>>, Open<'f>, Option<Box<PartReader<'f>>>),
 }
+
+/// How a component is opened.
+pub(crate) type Open<'f> = fn(&Tensor<'f>, Located<'f>) -> Result<PartReader<'f>>;
 
 /// The pieces of a component, which any core can read.
 struct Cut<'f> {
@@ -133,7 +135,10 @@ impl<'f> PartReader<'f> {
                         pieces = frames;
                         Backing::Pieces
                     }
-                    None => Backing::Stream(Box::new(tensor.reader_of(part, false)?)),
+                    None => {
+                        let reader = Box::new(tensor.reader_of(part, false)?);
+                        Backing::Stream(reader, PartReader::whole, None)
+                    }
                 }
             }
         };
@@ -153,7 +158,7 @@ impl<'f> PartReader<'f> {
     pub(crate) fn in_order(tensor: &Tensor<'f>, part: Located<'f>) -> Result<Self> {
         let reader = tensor.reader_of(part, tensor.must_verify(part))?;
         let pieces = Pieces::stretches(tensor.source(part), part.component.blob.span, CHUNK);
-        Ok(Self::on(tensor, part, pieces, Backing::InOrder(Box::new(reader), None)))
+        Ok(Self::on(tensor, part, pieces, Backing::Stream(Box::new(reader), Self::new, None)))
     }
 
     fn on(
@@ -293,7 +298,7 @@ impl<'f> PartReader<'f> {
                 }
             }
             let held = match &self.backing {
-                // Also a stream that had to go back, or a table that lied.
+                // Also a table that lied.
                 Backing::Whole(bytes) => from(bytes, at),
                 _ if (self.held.offset()..self.held.end()).contains(&at) => {
                     from(&self.scratch.content, at.strict_sub(self.held.offset()))
@@ -301,15 +306,14 @@ impl<'f> PartReader<'f> {
                 // No byte there could be read.
                 _ => &[],
             };
-            let len = held.len().min(out.len());
-            let (part, behind) = out.split_at_mut(len);
-            part.copy_from_slice(&held[..len]);
+            let len = copy_some(held, out);
             if len == 0 {
                 // The component ends before what was asked for.
                 let error = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
                 return Err(self.cut.tensor.blame(error, self.cut.part));
             }
-            (at, out) = (at.strict_add(len as u64), behind);
+            at = at.strict_add(len as u64);
+            out = out.get_mut(len..).unwrap_or_default();
         }
         Ok(())
     }
@@ -348,20 +352,17 @@ impl<'f> PartReader<'f> {
                     Err(error) => return Err(error),
                 }
             }
-            Backing::Stream(_) if at < held.offset() => {
-                self.backing = Backing::Whole(cut.tensor.bytes_of(cut.part)?);
-            }
-            Backing::InOrder(_, again) if at < held.offset() => {
+            Backing::Stream(_, open, again) if at < held.offset() => {
                 self.held = held;
                 let again = match again {
                     Some(again) => again,
-                    None => again.insert(Box::new(PartReader::new(&cut.tensor, cut.part)?)),
+                    None => again.insert(Box::new(open(&cut.tensor, cut.part)?)),
                 };
-                let len = in_memory((held.offset() - at).min(out.len() as u64));
-                again.copy(at, &mut out[..len])?;
+                let len = in_memory((held.offset().strict_sub(at)).min(out.len() as u64));
+                again.copy(at, out.get_mut(..len).unwrap_or_default())?;
                 return Ok(len);
             }
-            Backing::Stream(reader) | Backing::InOrder(reader, _) => {
+            Backing::Stream(reader, ..) => {
                 let mut held = held;
                 while held.end() <= at {
                     held = next_of(reader, held, &mut self.scratch.content)?;
@@ -377,7 +378,7 @@ impl<'f> PartReader<'f> {
 
     /// Reads what is left of a component that is read in order, so that its digest is compared.
     pub(crate) fn finish(&mut self) -> Result<()> {
-        if let Backing::InOrder(reader, _) = &mut self.backing {
+        if let Backing::Stream(reader, ..) = &mut self.backing {
             loop {
                 self.held = next_of(reader, self.held, &mut self.scratch.content)?;
                 if self.held.is_empty() {
@@ -415,7 +416,7 @@ impl Cut<'_> {
         let len = if self.unchecked(at).is_some() { CHUNK } else { self.window };
         let span = self.part.component.blob.span;
         let stretches = Pieces::stretches(self.pieces.source, span, len);
-        stretches.get(in_memory(at / len)).filter(|piece| !piece.content.is_empty())
+        stretches.get(in_memory(at.strict_div(len))).filter(|piece| !piece.content.is_empty())
     }
 
     /// Many raw bytes from `at` on, which need no check and are read where they are wanted.
@@ -431,7 +432,7 @@ impl Cut<'_> {
         }
         let len = match &self.chunks {
             Some(_) if self.unchecked(at).is_some() => return None,
-            Some(_) => len.min(CHUNK - at % CHUNK),
+            Some(_) => len.min(CHUNK.strict_sub(at % CHUNK)),
             None => len,
         };
         let start = component.blob.span.offset().checked_add(at)?;

@@ -3,8 +3,8 @@
 use zt_formats::{ReadParts, Registry, Signature};
 
 use crate::error::{Error, Result};
-use crate::file::tensor::{Located, Tensor};
-use crate::read::part::PartReader;
+use crate::file::tensor::Tensor;
+use crate::read::part::{Open, PartReader};
 
 /// Lends a format the components of an object, each through a [`PartReader`].
 pub(crate) struct RolesReader<'f> {
@@ -12,7 +12,7 @@ pub(crate) struct RolesReader<'f> {
     /// By role, as the format asks for them.
     parts: Vec<(String, PartReader<'f>)>,
     /// How a component is opened: for parts in any order, or from front to back and verified.
-    open: fn(&Tensor<'f>, Located<'f>) -> Result<PartReader<'f>>,
+    open: Open<'f>,
     /// The error that [`zt_formats::Error::Unread`] stands for.
     fault: Option<Error>,
 }
@@ -51,15 +51,13 @@ impl<'f> RolesReader<'f> {
 
     fn part(&mut self, role: &str) -> Result<&mut PartReader<'f>> {
         let at = self.parts.iter().position(|(known, _)| known == role);
-        let at = match at {
-            Some(at) => at,
-            None => {
-                let part = (self.open)(&self.tensor, self.tensor.locate(role)?)?;
-                self.parts.push((role.to_owned(), part));
-                self.parts.len() - 1
-            }
-        };
-        Ok(&mut self.parts[at].1)
+        let at = at.unwrap_or(self.parts.len());
+        if at == self.parts.len() {
+            let part = (self.open)(&self.tensor, self.tensor.locate(role)?)?;
+            self.parts.push((role.to_owned(), part));
+        }
+        let part = self.parts.get_mut(at).map(|(_, part)| part);
+        part.ok_or_else(Error::out_of_order)
     }
 
     /// Keeps the error that will replace the format's.

@@ -1,7 +1,6 @@
 //! The dense value of an object, made run by run of its rows and on all cores.
 
 use std::ops::Range;
-use zt_container::memory::zeroed;
 use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View, element_count};
 use zt_manifest::{DType, Text};
 
@@ -128,12 +127,16 @@ pub(crate) struct RunReader<'f> {
 }
 
 impl<'f> RunReader<'f> {
+    pub(crate) fn element_len(&self) -> usize {
+        self.runs.dtype.byte_len()
+    }
+
     /// The reader, and the values of the first run. `None` where there are no runs, or the file omits the
     /// length of a component.
     pub(crate) fn new(
         tensor: &Tensor<'f>,
         format: &'f dyn ObjectFormat,
-    ) -> Result<Option<(Self, Vec<u8>)>> {
+    ) -> Result<Option<(Self, Buffer)>> {
         let signature = Signature::of(tensor.object());
         let mut components = signature.components.iter();
         let is_known = components.all(|component| component.byte_len.is_some());
@@ -145,7 +148,7 @@ impl<'f> RunReader<'f> {
         let Some(parts) = reader.parts(0..reader.runs.per_run)? else {
             return Ok(None);
         };
-        let mut first = zeroed(reader.runs.byte_len(0..reader.runs.per_run))?;
+        let mut first = Buffer::try_zeroed(reader.runs.byte_len(0..reader.runs.per_run))?;
         let made = reader.decode(parts, &mut first);
         made.map_err(|error| reader.explained(error))?;
         Ok(Some((reader, first)))
@@ -201,15 +204,11 @@ impl<'f> RunReader<'f> {
 
 /// A unit is a row.
 impl Units for RunReader<'_> {
-    fn element_len(&self) -> usize {
-        self.runs.dtype.byte_len()
-    }
-
     fn next(&self, room: u64) -> Next {
         let runs = &self.runs;
         let left = runs.rows.strict_sub(self.next);
         let fits = |byte_len: u64| {
-            let units = byte_len / runs.row_len / runs.unit;
+            let units = byte_len.strict_div(runs.row_len).strict_div(runs.unit);
             left.min(units.strict_mul(runs.unit))
         };
         let (straight, batch) = (fits(room), fits(BATCH));

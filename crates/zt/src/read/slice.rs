@@ -119,7 +119,7 @@ impl<'f> Tensor<'f> {
         let part = self.locate(role)?;
         let dtype = elements_in(part, &[][..]).dtype;
         let width = dtype.byte_len() as u64;
-        let shape = [self.decoded_len_of(part)? / width];
+        let shape = [self.decoded_len_of(part)?.strict_div(width)];
         let blame = |error| self.blame_format(error).with_component(role);
         let places = Places::resolve(slices, &shape).map_err(blame)?;
         let selection = Selection::of(&places).map_err(blame)?;
@@ -279,14 +279,14 @@ impl Hull {
         let axis = outer.min(places.len().checked_sub(1)?);
         let mut within = places.to_vec();
         let mut wanted = 0..1u64;
-        for places in within.iter_mut().take(axis + 1) {
+        for places in within.iter_mut().take(axis.strict_add(1)) {
             let hull = places.hull();
             let before = wanted.start.checked_mul(places.dimension())?;
             wanted = before.checked_add(hull.start)?..before.checked_add(hull.end)?;
             *places = places.within(hull);
         }
         if is_flat {
-            let row = element_count(tensor.shape().get(axis + 1..)?)?;
+            let row = element_count(tensor.shape().get(axis.strict_add(1)..)?)?;
             wanted = wanted.start.checked_mul(row)?..wanted.end.checked_mul(row)?;
         }
         let first = shape.first_mut()?;
@@ -306,7 +306,8 @@ impl Hull {
     /// The part of the value of these rows.
     fn cut(&self, rows: &Dense<'_>) -> zt_formats::Result<Dense<'static>> {
         let elements = rows.elements();
-        let row_len = elements.bytes.len() as u64 / (self.rows.end - self.rows.start).max(1);
+        let row_len = (elements.bytes.len() as u64)
+            .strict_div(self.rows.end.strict_sub(self.rows.start).max(1));
         let at = |rows: u64| in_memory(rows.strict_mul(row_len));
         let bytes = elements.bytes.get(at(self.skipped)..);
         let bytes = bytes.and_then(|bytes| bytes.get(..at(self.count)));

@@ -114,7 +114,7 @@ impl<'o> Strided<'o> {
             room.checked_sub(value_len as u64)?;
             let steps = spare?.checked_div(self.step.unsigned_abs())?;
             let count = steps.checked_add(1)?;
-            let count = count.min((self.out.len() / value_len) as u64);
+            let count = count.min(self.out.len().strict_div(value_len) as u64);
             let distance = i64::try_from(count).ok()?.checked_mul(self.step)?;
             self.at = at.saturating_add_signed(distance);
             in_memory(count.strict_mul(value_len as u64))

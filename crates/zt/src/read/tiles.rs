@@ -255,7 +255,7 @@ impl<'f> Tiled<'f> {
         let value_len = in_memory(self.value_len).max(1);
         let stretches = out.chunks_mut(values.strict_mul(value_len));
         for (at, out) in stretches.enumerate() {
-            let count = out.len() / value_len;
+            let count = out.len().strict_div(value_len);
             let mut room = &mut *room;
             let mut elements = Vec::with_capacity(self.planes.len());
             for (plane, (ledger, part)) in self.planes.iter().zip(&parts) {

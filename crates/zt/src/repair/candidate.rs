@@ -1,5 +1,4 @@
 //! Bytes that decode as a manifest, and the copies of them in the file.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::collections::{HashMap, HashSet};
 

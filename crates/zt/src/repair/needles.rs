@@ -1,5 +1,4 @@
 //! A search for several short byte strings at once.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 /// Texts to search for. This is Horspool's search for several texts of at least [`Needles::width`]
 /// bytes: each byte of the input gives the number of bytes that the search can skip.
 pub(super) struct Needles {

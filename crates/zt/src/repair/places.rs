@@ -1,5 +1,4 @@
 //! The offsets where a manifest may begin.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::cmp::Ordering;
 

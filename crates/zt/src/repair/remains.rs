@@ -2,7 +2,6 @@
 //!
 //! Nothing else of such a file can be told apart: raw components have no marks, and the names, shapes and
 //! types of all components are in the manifest. Spec: §5, "Seek table".
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use zt_container::fields::Fields;
 use zt_container::{ALIGNMENT, HEADER_LEN, Source, Span, bytes_of};

@@ -1,5 +1,4 @@
 //! A part of a file, read as if it were a complete file.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::io;
 use std::sync::Arc;

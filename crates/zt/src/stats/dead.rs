@@ -23,16 +23,16 @@ pub(super) fn rows_and_columns(
     }
     let mut alive_columns = Vec::new();
     resize(&mut alive_columns, columns)?;
-    let (mut dead_rows, mut column, mut is_alive) = (0, 0, false);
+    let (mut dead_rows, mut column, mut is_alive) = (0u64, 0, false);
     array.for_each_piece(|elements| {
         gauge.report(elements.bytes.len() as u64)?;
         elements.scalars(array.tensor.registry())?.for_each(|value| {
             if let Some(alive) = alive_columns.get_mut(column).filter(|_| !is_zero(value)) {
                 (*alive, is_alive) = (1u8, true);
             }
-            column += 1;
+            column = column.strict_add(1);
             if column == alive_columns.len() {
-                dead_rows += u64::from(!is_alive);
+                dead_rows = dead_rows.strict_add((!is_alive).into());
                 (column, is_alive) = (0, false);
             }
         });

@@ -1,4 +1,8 @@
 //! What a quantized object stores: levels, and their scales.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "levels of a byte, and counts of values that exist"
+)]
 
 use zt_formats::{Elements, Quantized4Bit, QuantizedGroup, View};
 use zt_ggml::{BlockType, Blocks};

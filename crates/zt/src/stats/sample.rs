@@ -109,17 +109,19 @@ pub(super) fn parts(array: &Array<'_>) -> Option<Vec<Vec<Slice>>> {
     // Where a row is too long, only the middle one is looked at, in parts.
     let mut above = Vec::new();
     for (axis, extent) in shape.iter().enumerate() {
-        let row_len = dense_byte_len(&shape[axis + 1..], value_len)?.max(1);
-        let rows = (SAMPLE / PLACES / row_len).min(*extent);
+        let row_len = dense_byte_len(shape.get(axis.strict_add(1)..)?, value_len)?.max(1);
+        let rows = (SAMPLE / PLACES).strict_div(row_len).min(*extent);
         if rows == 0 {
-            above.push(Slice::from(extent / 2..extent / 2 + 1));
+            let middle = extent / 2;
+            above.push(Slice::from(middle..middle.strict_add(1)));
             continue;
         }
         let places = PLACES.min(extent.div_ceil(rows));
         let part = |place: u64| {
-            let start = (extent - rows).saturating_mul(place) / (places - 1).max(1);
+            let start = extent.strict_sub(rows).saturating_mul(place);
+            let start = start.strict_div(places.strict_sub(1).max(1));
             let part = above.iter().copied();
-            part.chain([Slice::from(start..start + rows)]).collect()
+            part.chain([Slice::from(start..start.strict_add(rows))]).collect()
         };
         return Some((0..places).map(part).collect());
     }

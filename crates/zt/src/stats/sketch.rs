@@ -1,5 +1,10 @@
 //! What a picture of an object is made of: a histogram, and a matrix in blocks.
 #![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "counts of values that exist, and places in tables that have them"
+)]
+#![expect(
     clippy::cast_possible_truncation,
     reason = "bits of a float, means that are shown as colours"
 )]
@@ -427,68 +432,5 @@ impl SketchPart {
             self.sums.resize(start + wide, 0.0);
         }
         &mut self.sums[start..start + wide]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn histogram(values: &[f64], is_integer: bool) -> Histogram {
-        let mut counts = Counts::default();
-        values.iter().for_each(|value| counts.add(*value, 1));
-        counts.histogram(is_integer).unwrap()
-    }
-
-    #[test]
-    fn bins_have_exact_edges_and_hold_every_value() {
-        for scale in [1.0, 1e-30, 1e30, 1e-300, f64::MAX / 2.0] {
-            let values: Vec<f64> = (-500..=500).map(|at| f64::from(at) / 500.0 * scale).collect();
-            let found = histogram(&values, false);
-            assert!((33..=64).contains(&found.counts.len()), "{}", found.counts.len());
-            for (at, count) in (found.start..).zip(&found.counts) {
-                let (low, high) = (at as f64 * found.width, (at + 1) as f64 * found.width);
-                let is_in = |value: &&f64| match at < 0 {
-                    true => low < **value && **value <= high && **value != 0.0,
-                    false => low <= **value && **value < high,
-                };
-                assert_eq!(values.iter().filter(is_in).count() as u64, *count, "{low}");
-            }
-        }
-    }
-
-    #[test]
-    fn integers_have_bins_of_whole_numbers() {
-        let found = histogram(&[0.0, 1.0, 1.0, 3.0, -2.0], true);
-        assert_eq!((found.start, found.width), (-3, 1.0));
-        assert_eq!(found.counts, [1, 0, 0, 1, 2, 0, 1]);
-    }
-
-    #[test]
-    fn blocks_have_the_mean_of_their_elements() {
-        let (rows, columns) = (100u32, 130u32);
-        let value = |at: u32| f64::from(at % 7) - 3.0;
-        let values: Vec<f64> = (0..rows * columns).map(value).collect();
-        let grid = Grid::new(rows.into(), columns.into(), 48);
-        // In pieces that begin and end within rows.
-        let mut parts = Vec::new();
-        for (at, piece) in values.chunks(999).enumerate() {
-            let mut sums = SketchPart::default();
-            grid.add(piece, at as u64 * 999, &mut sums);
-            parts.push(sums);
-        }
-        let blocks = grid.blocks(&parts);
-        assert_eq!((blocks.rows, blocks.columns, blocks.kind), (48, 48, BlockKind::MeanAbs));
-        for (at, mean) in blocks.values.iter().enumerate() {
-            let (down, across) = (at as u64 / 48, at as u64 % 48);
-            let is_in = |at: u64| {
-                let (row, column) = (at / u64::from(columns), at % u64::from(columns));
-                row * 48 / u64::from(rows) == down && column * 48 / u64::from(columns) == across
-            };
-            let within = (0..).zip(&values).filter(|(at, _)| is_in(*at));
-            let (sum, count) =
-                within.fold((0.0, 0), |(sum, count), (_, value)| (sum + value.abs(), count + 1));
-            assert!((f64::from(*mean) - sum / f64::from(count)).abs() < 1e-6);
-        }
     }
 }

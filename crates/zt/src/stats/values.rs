@@ -1,4 +1,9 @@
 //! Statistics of some values.
+#![expect(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    reason = "counts of values that exist, and lanes of arrays"
+)]
 
 use std::fmt;
 use std::ops::Sub;

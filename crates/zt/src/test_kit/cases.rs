@@ -99,6 +99,16 @@ pub fn check<T>(name: impl fmt::Display, run: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| panic!("{name}: {}", text(&*panic)))
 }
 
+/// What must succeed here.
+///
+/// # Panics
+///
+/// With what was tried and the error, where it fails.
+#[track_caller]
+pub fn sound<T>(what: impl fmt::Display, tried: Result<T, impl fmt::Display>) -> T {
+    tried.unwrap_or_else(|error| panic!("{what}: {error}"))
+}
+
 fn text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")

@@ -5,9 +5,10 @@ use std::thread;
 
 use zt_formats::{Dense, Slice};
 
+use super::cases::sound;
 use crate::check::hash::HashOptions;
 use crate::check::verify::VerifyOptions;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::File;
 use crate::file::tensor::Tensor;
 
@@ -24,8 +25,7 @@ pub fn check_file(file: &File) {
     check_damaged(file);
     let one = VerifyOptions::new().threads(1);
     let reports = [file.verify(&one), file.verify(&VerifyOptions::new())];
-    let [one, many] =
-        reports.map(|report| report.unwrap_or_else(|error| panic!("verify: {error}")));
+    let [one, many] = reports.map(|report| sound("verify", report));
     let texts = |problems: &[Error]| problems.iter().map(Error::to_string).collect::<Vec<_>>();
     assert_eq!(texts(&one.problems), texts(&many.problems), "verified by one thread and by many");
     let hash = |threads: Option<usize>| {
@@ -62,8 +62,7 @@ pub fn check_file(file: &File) {
 ///
 /// Where a check fails, with a message that names the object and the case.
 pub fn check_damaged(file: &File) {
-    let report = file.verify(&VerifyOptions::new());
-    let report = report.unwrap_or_else(|error| panic!("verify: {error}"));
+    let report = sound("verify", file.verify(&VerifyOptions::new()));
     report.problems.iter().for_each(|problem| expect_blame("verify", problem));
     for entry in file.entries() {
         let name = entry.name();
@@ -94,6 +93,14 @@ pub fn check_damaged(file: &File) {
                 }
             }
         }
+    }
+}
+
+/// Checks a file that may be damaged, or the error of opening it.
+pub(crate) fn check_opened(opened: Result<File>) {
+    match opened {
+        Ok(file) => check_damaged(&file),
+        Err(error) => expect_blame("opening", &error),
     }
 }
 

@@ -1,13 +1,11 @@
 //! The kit for an object format.
 
-use std::borrow::Cow;
-
 use zt_container::{Blob, Limits, Memory, Span};
-use zt_formats::{Elements, NewObject, ObjectFormat, Parts, Registry, ToObject};
-use zt_manifest::{Attributes, Component, DType, Object, Value};
+use zt_formats::{NewObject, ObjectFormat, Parts, Registry, ToObject};
+use zt_manifest::{Component, DType, Object, Value};
 
-use super::cases::{case, check, damages};
-use super::file::{check_damaged, check_file, expect_blame};
+use super::cases::{case, check, damages, sound};
+use super::file::{check_file, check_opened, expect_blame};
 use crate::error::Error;
 use crate::file::File;
 use crate::file::builder::FileBuilder;
@@ -48,8 +46,7 @@ const LARGEST: u64 = 1 << 20;
 /// Where a check fails, with a message that names the object, by its number from 0 on, and the case.
 pub fn check_format(registry: &Registry, objects: &[&dyn ToObject]) {
     for (number, object) in objects.iter().enumerate() {
-        let new = object.to_object();
-        let new = new.unwrap_or_else(|error| panic!("object {number}: `to_object`: {error}"));
+        let new = sound(format!("object {number}: `to_object`"), object.to_object());
         let format = registry.format(&new.format);
         let format =
             format.unwrap_or_else(|| panic!("the registry has no format {:?}", new.format));
@@ -73,12 +70,8 @@ impl Kit<'_> {
         case("shapes", || self.check_shapes());
         case("attributes", || self.check_attributes());
         for damage in damages(written.len()) {
-            case(format!("the file, {damage}"), || {
-                match self.options().open_bytes(damage.of(&written)) {
-                    Ok(file) => check_damaged(&file),
-                    Err(error) => expect_blame("opening", &error),
-                }
-            });
+            let open = || self.options().open_bytes(damage.of(&written));
+            case(format!("the file, {damage}"), || check_opened(open()));
         }
     }
 
@@ -89,20 +82,15 @@ impl Kit<'_> {
     }
 
     fn parts(&self) -> Parts<'_> {
-        Parts {
-            shape: Cow::Borrowed(&self.new.shape),
-            attributes: Cow::Owned(self.new.attributes.clone().unwrap_or_default()),
-            elements: borrowed(&self.new),
-        }
+        sound("borrowing", self.new.to_object()).into_parts()
     }
 
     /// The methods of the trait, called as the reader calls them.
     fn check_format(&self) {
         let (parts, format) = (self.parts(), self.format);
         let signature = parts.signature();
-        let checked = self.registry.check(format.id(), &signature);
-        checked.unwrap_or_else(|error| panic!("`check`: {error}"));
-        format.check_data(&parts).unwrap_or_else(|error| panic!("`check_data`: {error}"));
+        sound("`check`", self.registry.check(format.id(), &signature));
+        sound("`check_data`", format.check_data(&parts));
         for component in &signature.components {
             let expected = format.expected_len(component.role, &signature, self.registry);
             let is_it = expected.is_none() || expected == component.byte_len;
@@ -133,7 +121,7 @@ impl Kit<'_> {
             writer.add_all([("a second", &self.new), ("a third", &self.new)])?;
             writer.finish()
         });
-        written.unwrap_or_else(|error| panic!("writing: {error}"));
+        sound("writing", written);
         bytes
     }
 
@@ -148,11 +136,9 @@ impl Kit<'_> {
             case(how, || {
                 let bytes = self.write(options.clone().threads(1));
                 assert!(bytes == self.write(options), "one thread and many write other bytes");
-                let file = self.options().strict(true).open_bytes(bytes.clone());
-                let file = file.unwrap_or_else(|error| panic!("opening: {error}"));
-                let report = file.verify(&Default::default());
-                let problems = report.map(|report| report.problems);
-                assert!(problems.as_ref().is_ok_and(Vec::is_empty), "verify: {problems:?}");
+                let file = sound("opening", self.options().strict(true).open_bytes(bytes.clone()));
+                let problems = sound("verify", file.verify(&Default::default())).problems;
+                assert!(problems.is_empty(), "verify: {problems:?}");
                 self.compare(&file);
                 check_file(&file);
             });
@@ -165,20 +151,19 @@ impl Kit<'_> {
             writer.copy(&self.name, &file.tensor(&self.name)?)?;
             writer.finish()
         });
-        copied.unwrap_or_else(|error| panic!("copying: {error}"));
-        let copy = self.options().open_bytes(bytes.clone());
-        self.compare(&copy.unwrap_or_else(|error| panic!("opening the copy: {error}")));
+        sound("copying", copied);
+        self.compare(&sound("opening the copy", self.options().open_bytes(bytes.clone())));
         bytes
     }
 
     /// Compares the object in a file with the one that was given.
     fn compare(&self, file: &File) {
-        let tensor = file.tensor(&self.name).unwrap_or_else(|error| panic!("{error}"));
+        let tensor = sound("finding the object", file.tensor(&self.name));
         assert_eq!(tensor.shape(), &*self.new.shape, "the shape");
         let given = self.new.attributes.as_ref();
         assert_eq!(tensor.object().attributes.as_ref(), given, "the attributes");
-        let mut found = tensor.parts().unwrap_or_else(|error| panic!("{error}")).elements;
-        let mut given = borrowed(&self.new);
+        let mut found = sound("reading", tensor.parts()).elements;
+        let mut given = self.parts().elements;
         // A file keeps no order of roles.
         found.sort_by(|a, b| a.0.cmp(&b.0));
         given.sort_by(|a, b| a.0.cmp(&b.0));
@@ -190,22 +175,14 @@ impl Kit<'_> {
     fn check_components(&self) {
         for (at, (role, elements)) in self.new.components.iter().enumerate() {
             for damage in damages(elements.bytes.len()) {
-                let mut components = borrowed(&self.new);
-                components[at].1.bytes = damage.of(&elements.bytes).into();
-                case(format!("{role}, {damage}"), || {
-                    self.check_object(&self.new.shape, None, components)
+                self.change(format!("{role}, {damage}"), |new| {
+                    new.components[at].1.bytes = damage.of(&elements.bytes).into();
                 });
             }
             for dtype in DType::ALL {
-                let mut components = borrowed(&self.new);
-                components[at].1.dtype = dtype;
-                case(format!("{role} of {dtype}"), || {
-                    self.check_object(&self.new.shape, None, components)
-                });
+                self.change(format!("{role} of {dtype}"), |new| new.components[at].1.dtype = dtype);
             }
-            let mut components = borrowed(&self.new);
-            components.remove(at);
-            case(format!("no {role}"), || self.check_object(&self.new.shape, None, components));
+            self.change(format!("no {role}"), |new| drop(new.components.remove(at)));
         }
     }
 
@@ -224,44 +201,33 @@ impl Kit<'_> {
             all.push(fewer);
         }
         for shape in all {
-            case(format!("{shape:?}"), || self.check_object(&shape, None, borrowed(&self.new)));
+            self.change(format!("{shape:?}"), |new| new.shape = shape.into());
         }
     }
 
     fn check_attributes(&self) {
-        let Some(attributes) = &self.new.attributes else {
-            return;
-        };
-        for (key, value) in attributes {
+        for (key, value) in self.new.attributes.iter().flatten() {
             let Some(key) = key.as_str() else { continue };
-            let mut fewer = attributes.clone();
-            fewer.remove(key);
-            let mut all = vec![(format!("no {key}"), fewer)];
+            self.change(format!("no {key}"), |new| {
+                new.attributes.as_mut().and_then(|attributes| attributes.remove(key));
+            });
             for value in others(value) {
-                let mut changed = attributes.clone();
-                changed.insert(key, value.clone());
-                all.push((format!("{key}: {value:?}"), changed));
-            }
-            for (name, changed) in all {
-                let check =
-                    || self.check_object(&self.new.shape, Some(&changed), borrowed(&self.new));
-                case(name, check);
+                self.change(format!("{key}: {value:?}"), |new| {
+                    new.attributes.as_mut().and_then(|attributes| attributes.insert(key, value));
+                });
             }
         }
     }
 
-    /// Checks an object that may break a rule, without the digests that would find a damage first.
-    fn check_object(
-        &self,
-        shape: &[u64],
-        attributes: Option<&Attributes>,
-        components: Vec<(zt_manifest::Text, Elements<'_>)>,
-    ) {
+    /// Checks the object with a change that may break a rule, without the digests that would find it first.
+    fn change(&self, name: String, change: impl FnOnce(&mut NewObject<'_>)) {
+        let mut new = sound("borrowing", self.new.to_object());
+        change(&mut new);
         let mut builder = FileBuilder::new(Kind::new("test-kit"), self.options());
         let mut bytes = Vec::new();
-        let mut object = Object::new(shape, self.new.format.clone());
-        object.attributes = attributes.or(self.new.attributes.as_ref()).cloned();
-        for (role, elements) in components {
+        let mut object = Object::new(&*new.shape, new.format);
+        object.attributes = new.attributes;
+        for (role, elements) in new.components {
             let start = bytes.len() as u64;
             bytes.extend_from_slice(&elements.bytes);
             let blob = Blob::raw(Span::exact_between(start, bytes.len() as u64));
@@ -271,10 +237,7 @@ impl Kit<'_> {
         }
         let source = builder.source(Memory::new(bytes));
         builder.object(self.name.as_str(), object, source);
-        match builder.build() {
-            Ok(file) => check_damaged(&file),
-            Err(error) => expect_blame("opening", &error),
-        }
+        case(name, || check_opened(builder.build()));
     }
 }
 
@@ -298,9 +261,4 @@ fn others(value: &Value) -> Vec<Value> {
         }
     }
     all
-}
-
-fn borrowed<'a>(new: &'a NewObject<'_>) -> Vec<(zt_manifest::Text, Elements<'a>)> {
-    let components = new.components.iter();
-    components.map(|(role, elements)| (role.clone(), elements.borrow())).collect()
 }

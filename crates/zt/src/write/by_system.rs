@@ -47,7 +47,7 @@ impl ComponentWriter<'_, '_, '_> {
             let encoder = &mut self.object.writer.encoder;
             let put = |sink: &mut Sink<'_>| sink.copy_from(file, next);
             let copied = self.state.encoder.put(encoder, put)?;
-            offset += copied;
+            offset = offset.strict_add(copied);
             report(progress, copied)?;
             if copied < next.byte_len() {
                 break;

@@ -105,7 +105,7 @@ fn choose_effort(tools: &Tools, head: &(impl Head + ?Sized)) -> Result<Method> {
 
 /// Whether `len` saves more than a fiftieth. Less is not worth a reader's time.
 fn is_worth(len: usize, of: usize) -> bool {
-    len < of - of / 50
+    len < of.strict_sub(of / 50)
 }
 
 /// The stretches one behind the other: the tables of one frame serve all of them.
@@ -129,7 +129,10 @@ fn stretches(byte_len: usize) -> impl Iterator<Item = Range<usize>> {
     let stretch = (byte_len / (STRETCHES * SAMPLED)).max(LEAST_STRETCH);
     let step = (byte_len.saturating_sub(stretch) / (STRETCHES - 1)).max(stretch);
     (0..STRETCHES)
-        .map(move |at| at * step..byte_len.min(at * step + stretch))
+        .map(move |at| {
+            let start = at.strict_mul(step);
+            start..byte_len.min(start.strict_add(stretch))
+        })
         .filter(|range| !range.is_empty())
 }
 

@@ -212,7 +212,7 @@ impl ComponentWriter<'_, '_, '_> {
         reader.for_each_piece(part.piece_len(), |bytes| {
             let checked = self.check(read, bytes);
             checked.map_err(|error| tensor.blame(error, part))?;
-            read += bytes.len() as u64;
+            read = read.strict_add(bytes.len() as u64);
             report(progress, 0)
         })
     }
@@ -233,14 +233,14 @@ impl ComponentWriter<'_, '_, '_> {
         let mut reader = BlobReader::new(source, &stored, tensor.limits()).map_err(blame)?;
         let stored_len = blob.span.byte_len();
         let piece_len = in_memory(stored_len.min(PIECE as u64));
-        let (mut copied, mut reported) = (0, 0);
+        let (mut copied, mut reported) = (0u64, 0);
         let read = |piece: &mut [u8]| reader.read(piece).map_err(blame);
         for_each_piece(read, piece_len, |bytes| {
             let encoder = &mut self.object.writer.encoder;
             self.state.encoder.write(encoder, bytes)?;
-            copied += bytes.len() as u64;
+            copied = copied.strict_add(bytes.len() as u64);
             let done = share_of(decoded_len, copied, stored_len);
-            report(progress, done - reported)?;
+            report(progress, done.strict_sub(reported))?;
             reported = done;
             Ok::<_, Error>(())
         })?;
@@ -287,6 +287,6 @@ fn stored_digest(component: &Component) -> Option<&Digest> {
 
 /// `part / whole` of `byte_len`.
 fn share_of(byte_len: u64, part: u64, whole: u64) -> u64 {
-    let share = u128::from(byte_len) * u128::from(part) / u128::from(whole.max(1));
+    let share = u128::from(byte_len).strict_mul(part.into()).strict_div(whole.max(1).into());
     u64::try_from(share).unwrap_or(byte_len) // A part is at most the whole.
 }

@@ -1,5 +1,4 @@
 //! The objects of a file that is being written, by name.
-#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};

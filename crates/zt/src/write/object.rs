@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::mem;
 
 use zt_container::Limits;
 use zt_formats::{PlaneCodec, Signature};
@@ -16,8 +17,9 @@ use crate::write::writer::Writer;
 
 /// An object that is being written. See [`Writer::begin`].
 ///
-/// If it is dropped before [`ObjectWriter::finish`], its writer cannot finish, because the file
-/// would have bytes of no object. Contents are checked only where that needs no memory: bools are
+/// If it is dropped before its first component, the writer is as it was. If it is dropped later and before
+/// [`ObjectWriter::finish`], the writer cannot finish: the file would have bytes of no object, and gaps
+/// are zero (§4). Contents are checked only where that needs no memory: bools are
 /// checked, and the indices of sparse objects are not.
 ///
 /// ```
@@ -60,16 +62,11 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     pub(crate) fn new(writer: &'a mut Writer<'w>, name: &str, object: Object) -> Self {
         // This is set until the object is finished, because a forgotten value is not dropped.
         writer.abandoned = Some(name.to_owned());
-        let state = SuspendedObject {
-            name: name.to_owned(),
-            options: writer.options_for(&object.format),
-            object,
-            keeps: writer.keeps,
-            is_unchecked: false,
-            is_open: false,
-            roles: HashMap::new(),
-        };
-        ObjectWriter { writer, state }
+        let (options, keeps) = (writer.options_for(&object.format), writer.keeps);
+        ObjectWriter {
+            writer,
+            state: SuspendedObject::new(name.to_owned(), object, options, keeps),
+        }
     }
 
     /// Stores the following components with `options`, copied ones too.
@@ -134,8 +131,17 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     /// a borrow, as a binding to another language. [`Writer::resume_object`] goes on with it. Until
     /// then the writer takes no other object, and cannot finish.
     #[must_use]
-    pub fn suspend(self) -> SuspendedObject {
-        self.state
+    pub fn suspend(mut self) -> SuspendedObject {
+        let state = self.take();
+        mem::forget(self);
+        state
+    }
+
+    /// Leaves an object without memory, which need not be dropped.
+    fn take(&mut self) -> SuspendedObject {
+        let (options, object) = (ObjectOptions::default(), Object::new([], ""));
+        let empty = SuspendedObject::new(String::new(), object, options, Keeps::default());
+        mem::replace(&mut self.state, empty)
     }
 
     /// Goes on with a component of this object that was suspended.
@@ -206,9 +212,9 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
     /// # Errors
     ///
     /// The fault that a reader would find; [`crate::ErrorKind::Misuse`] if a component was not finished.
-    /// The file cannot be finished then.
-    pub fn finish(self) -> Result<()> {
-        let ObjectWriter { writer, state } = self;
+    /// The file cannot be finished then, unless the object has no component.
+    pub fn finish(mut self) -> Result<()> {
+        let (writer, state) = (&*self.writer, &self.state);
         if state.is_open {
             return Err(Error::from(Fault::UnfinishedComponent).with_object(&state.name));
         }
@@ -217,13 +223,31 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
             let checked = writer.registry.check(&state.object.format, &signature);
             checked.map_err(|error| Error::from(error).with_object(&state.name))?;
         }
-        writer.push(&state.name, state.object)?;
-        writer.abandoned = None;
-        Ok(())
+        let state = self.take();
+        let pushed = self.writer.push(&state.name, state.object);
+        if pushed.is_ok() {
+            self.writer.abandoned = None;
+        }
+        mem::forget(self);
+        pushed
+    }
+}
+
+impl Drop for ObjectWriter<'_, '_> {
+    /// An object without components has no bytes in the file.
+    fn drop(&mut self) {
+        if self.state.roles.is_empty() {
+            self.writer.abandoned = None;
+        }
     }
 }
 
 impl SuspendedObject {
+    fn new(name: String, object: Object, options: ObjectOptions, keeps: Keeps) -> Self {
+        let (is_unchecked, is_open, roles) = (false, false, HashMap::new());
+        SuspendedObject { name, object, options, keeps, is_unchecked, is_open, roles }
+    }
+
     /// A guess, used only for the placement: only the data of a dense object has the length of its
     /// shape.
     fn expected_len(&self, dtype: DType) -> u64 {

@@ -194,7 +194,7 @@ impl ObjectWriter<'_, '_> {
     /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
     fn split(&mut self, codec: &PlaneCodec, elements: &[u8]) -> Result<()> {
         let width = codec.plane_count();
-        if elements.len() / width <= SINGLE_FRAME_MAX {
+        if elements.len().strict_div(width) <= SINGLE_FRAME_MAX {
             return self.planes(codec, |out| Ok(out.write_all(elements)?));
         }
         let workers = Arc::clone(&self.writer.encoder.workers);
@@ -213,7 +213,7 @@ impl ObjectWriter<'_, '_> {
         lending: &mut Lending<'_, 'm>,
     ) -> Result<()> {
         let width = codec.plane_count();
-        let byte_len = elements.len() / width;
+        let byte_len = elements.len().strict_div(width);
         let shared = Arc::new((codec.clone(), elements));
         let mut placed = Vec::with_capacity(width);
         for (plane, role) in codec.roles().iter().enumerate() {
@@ -280,7 +280,8 @@ impl Splitter<'_, '_, '_, '_> {
             return Ok(());
         }
         let value_len = self.codec.plane_count() as u64;
-        let byte_len = self.component.written() * value_len + self.partial.len() as u64;
+        let byte_len =
+            self.component.written().strict_mul(value_len).strict_add(self.partial.len() as u64);
         let partial = SizeMismatch::Partial { byte_len, value_len };
         let role = self.codec.roles().get(self.plane).copied();
         Err(partial.of(role.unwrap_or_default()).into())
@@ -288,8 +289,8 @@ impl Splitter<'_, '_, '_, '_> {
 
     fn split(&mut self, elements: &[u8]) -> io::Result<()> {
         let width = self.codec.plane_count();
-        for stretch in elements.chunks(STRETCH * width) {
-            let out = self.split.get_mut(..stretch.len() / width);
+        for stretch in elements.chunks(STRETCH.strict_mul(width)) {
+            let out = self.split.get_mut(..stretch.len().strict_div(width));
             let out = out.unwrap_or_default();
             self.codec.split(self.plane, stretch, out);
             self.component.write_all(out)?;
@@ -313,7 +314,8 @@ impl Write for Splitter<'_, '_, '_, '_> {
             let element = std::mem::take(&mut self.partial);
             self.split(&element)?;
         }
-        let (elements, partial) = rest.split_at(rest.len() - rest.len() % width);
+        let (elements, partial) =
+            rest.split_at(rest.len().strict_sub(rest.len().strict_rem(width)));
         self.split(elements)?;
         self.partial.extend_from_slice(partial);
         Ok(bytes.len())

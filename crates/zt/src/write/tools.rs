@@ -48,7 +48,7 @@ impl Tools {
         Tools {
             buffers: Mutex::default(),
             compressors: Mutex::default(),
-            kept: threads.saturating_mul(8) + BACKLOG / FRAME_CONTENT,
+            kept: threads.saturating_mul(8).saturating_add(BACKLOG / FRAME_CONTENT),
         }
     }
 

@@ -549,12 +549,12 @@ impl<'w> Writer<'w> {
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         let found = (self.pending).binary_search_by_key(&(object, component), place);
-        match found {
-            Ok(at) => Placed::Later {
-                ticket: self.pending[at].ticket,
+        match found.ok().and_then(|at| self.pending.get(at)) {
+            Some(pending) => Placed::Later {
+                ticket: pending.ticket,
                 decoded_len: blob.decoded_len.expect("a placed blob has a length"),
             },
-            Err(_) => Placed::At(blob.clone()),
+            None => Placed::At(blob.clone()),
         }
     }
 

@@ -59,7 +59,9 @@ impl Default for Outcome {
 
 impl Job<'_> {
     pub(super) fn blob(&self) -> Blob {
-        Blob { encoding: self.encoding, decoded_len: self.declared, ..Blob::raw(self.span) }
+        // Decoding a disputed stream once for each length would let a manifest cost more than its bytes.
+        let decoded_len = self.declared.filter(|_| !self.is_disputed);
+        Blob { encoding: self.encoding, decoded_len, ..Blob::raw(self.span) }
     }
 
     /// Whether a digest of the stored bytes is wanted that takes them in order.

@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zt_container::codec::Frame;
 use zt_container::{
-    Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, bytes_of,
+    BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, ZstdFault,
+    bytes_of,
 };
 
 pub(crate) use self::job::{Job, Outcome};
@@ -91,7 +92,7 @@ impl Scan<'_> {
 
     fn one(&self, job: &Job<'_>) -> Result<Outcome> {
         if job.is_disputed {
-            return self.one(&self.settled(job)?);
+            return self.streamed(job);
         }
         if job.is_small() {
             let small = |scratch: &mut Scratch| self.small(job.source, job, scratch);
@@ -112,11 +113,7 @@ impl Scan<'_> {
             Ok(_) => return self.streamed(job),
             Err(error) => return Ok(Outcome::failed(error)),
         };
-        if job.is_chained() || job.content || is_in_order {
-            self.chained(job, &cut)
-        } else {
-            self.scattered(job, &cut)
-        }
+        self.in_pieces(job, &cut)
     }
 
     /// Does all of a job on this core. Returns the bytes to report, too.
@@ -136,30 +133,11 @@ impl Scan<'_> {
         Ok((outcome, decoded.saturating_mul(job.uses)))
     }
 
-    /// Does pieces in any order, if no digest depends on it.
-    fn scattered(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
+    /// Does pieces in any order, or in order if SHA-256 or some checksum is a chain. While one piece is hashed, the
+    /// other cores fetch and decode the next ones.
+    fn in_pieces(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
         let ledger = Ledger::sum(job.span, job.sum);
-        // A failed read ends the work on the pieces behind it: a declared length could go on for ever.
-        let unread = AtomicUsize::new(usize::MAX);
-        let one = |at: &usize| {
-            if *at > unread.load(Ordering::Relaxed) {
-                return Ok(Piece::default());
-            }
-            let piece = self.pool.with(|scratch| self.piece(job, cut, *at, &ledger, scratch))?;
-            if piece.is_unread {
-                unread.fetch_min(*at, Ordering::Relaxed);
-            }
-            Ok(piece)
-        };
-        let places: Vec<usize> = (0..cut.len()).collect();
-        let pieces = parallel::map(&places, one)?;
-        self.sum(job, pieces, ledger, Chains::default())
-    }
-
-    /// Does pieces in order, because SHA-256 and some checksums are chains. While one piece is
-    /// hashed, the other cores fetch and decode the next ones.
-    fn chained(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
-        let ledger = Ledger::sum(job.span, job.sum);
+        let has_chains = job.is_chained() || job.content;
         // The content of raw little-endian bytes is the stored bytes.
         let is_same = job.encoding == Encoding::Raw && job.width == 1;
         let chains = || -> zt_container::Result<Chains> {
@@ -174,13 +152,26 @@ impl Scan<'_> {
             Err(error) => return Ok(Outcome::failed(error)),
         };
         // A batch of one piece is in order.
-        let ahead = if job.source.is_sequential() { 1 } else { AHEAD };
+        let most = if has_chains { AHEAD } else { cut.len() };
+        let ahead = if job.source.is_sequential() { 1 } else { most };
+        // A failed read ends the work on the pieces behind it: a declared length could go on for ever.
+        let unread = AtomicUsize::new(usize::MAX);
         let prepare = |from: usize| {
             let places = (from..cut.len()).take(ahead).collect();
             parallel::map_owned(places, |at| {
+                if at > unread.load(Ordering::Relaxed) {
+                    return Ok((at, Piece::default(), None));
+                }
                 let mut scratch = self.pool.take();
                 let piece = self.piece(job, cut, at, &ledger, &mut scratch)?;
-                Ok((at, piece, scratch))
+                if piece.is_unread {
+                    unread.fetch_min(at, Ordering::Relaxed);
+                }
+                if has_chains {
+                    return Ok((at, piece, Some(scratch)));
+                }
+                self.pool.give(scratch);
+                Ok((at, piece, None))
             })
         };
         let mut pieces = Vec::new();
@@ -189,16 +180,16 @@ impl Scan<'_> {
         while !ready.is_empty() {
             let chain = || {
                 for (at, piece, scratch) in ready {
-                    if let Some(place) = cut.get(at) {
+                    if let Some((place, scratch)) = cut.get(at).zip(scratch) {
                         chains.take(job, place, &piece, &scratch);
+                        self.pool.give(scratch);
                     }
                     pieces.push(piece);
-                    self.pool.give(scratch);
                 }
             };
             let (following, ()) = parallel::join(|| prepare(next), chain);
             ready = following?;
-            if pieces.iter().rev().take(ahead).any(|piece: &Piece| piece.is_unread) {
+            if unread.load(Ordering::Relaxed) < next {
                 break;
             }
             next = next.strict_add(ready.len());
@@ -277,6 +268,7 @@ impl Scan<'_> {
         let stored = Job {
             encoding: Encoding::Raw,
             declared: Some(job.span.byte_len()),
+            is_disputed: false,
             content: false,
             bools: false,
             uses: 0,
@@ -302,26 +294,10 @@ impl Scan<'_> {
         Ok(outcome)
     }
 
-    /// The job with the stream's real length, chosen from the declared ones. Decoding the stream
-    /// once for each of them would let a manifest cost more than its bytes and the blob's.
-    fn settled<'f>(&self, job: &Job<'f>) -> Result<Job<'f>> {
-        let most = job.declared.unwrap_or(self.limits.decoded_len);
-        let limits = self.limits.with_decoded_len(most);
-        let blob = Blob { decoded_len: None, ..job.blob() };
-        let mut declared = most;
-        if let Ok(mut reader) = BlobReader::unverified(job.source, &blob, &limits) {
-            let mut piece = vec![0; 64 << 10];
-            while let Ok(1..) = reader.read(&mut piece) {
-                self.gauge.report(0)?;
-            }
-            declared = most.min(reader.produced());
-        }
-        Ok(Job { declared: Some(declared), is_disputed: false, ..job.clone() })
-    }
-
     fn decode(&self, job: &Job<'_>) -> Result<Outcome> {
         let blob = job.blob();
-        let opened = BlobReader::unverified(job.source, &blob, self.limits);
+        let most = job.declared.unwrap_or(self.limits.decoded_len);
+        let opened = BlobReader::unverified(job.source, &blob, &self.limits.with_decoded_len(most));
         let (mut reader, mut hasher) = match (opened, sha256(job.content)) {
             (Ok(reader), Ok(hasher)) => (reader, hasher),
             (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
@@ -342,6 +318,11 @@ impl Scan<'_> {
                         update(hasher, bytes, job.width);
                     }
                     self.gauge.report((len as u64).saturating_mul(job.uses))?;
+                }
+                // The stream is longer than all that it is declared to be.
+                Err(zt_container::Error::Limit(_)) if job.is_disputed => {
+                    let fault = ZstdFault::Long { expected: most };
+                    break Err(zt_container::Error::from(fault).into());
                 }
                 Err(error) => break Err(error.into()),
             }

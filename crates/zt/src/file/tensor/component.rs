@@ -26,7 +26,7 @@ impl Located<'_> {
         let most = if is_slow { 1 << 20 } else { WORTH_A_THREAD as u64 };
         // At least one element of any dtype; the end shows in a piece that is not full.
         let declared = blob.decoded_len;
-        in_memory(declared.map_or(most, |len| len.min(most - 8).strict_add(8)))
+        in_memory(declared.map_or(most, |len| len.min(most.strict_sub(8)).strict_add(8)))
     }
 }
 

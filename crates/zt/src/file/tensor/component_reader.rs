@@ -115,8 +115,7 @@ impl SplitElement {
         if rest.is_empty() {
             return read(out);
         }
-        let len = rest.len().min(out.len());
-        out[..len].copy_from_slice(&rest[..len]);
+        let len = copy_some(rest, out);
         self.rest.start = self.rest.start.strict_add(len);
         Ok(len)
     }
@@ -140,9 +139,17 @@ impl SplitElement {
     }
 }
 
+/// Copies as many bytes as fit, and returns their number.
+pub(crate) fn copy_some(bytes: &[u8], out: &mut [u8]) -> usize {
+    let len = bytes.len().min(out.len());
+    let (bytes, out) = (bytes.get(..len), out.get_mut(..len));
+    out.unwrap_or_default().copy_from_slice(bytes.unwrap_or_default());
+    len
+}
+
 /// The part of `out` that whole elements of `width` bytes take, at least one.
 pub(crate) fn whole_elements(out: &mut [u8], width: usize) -> Result<&mut [u8]> {
-    let room = out.len() - out.len() % width;
+    let room = out.len().strict_sub(out.len().strict_rem(width));
     let out = out.get_mut(..room).unwrap_or_default();
     if out.is_empty() {
         let expected = width as u64;

@@ -14,7 +14,7 @@ use zt_manifest::{Attributes, ByteOrder, Component, DType, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
 pub use self::component_reader::ComponentReader;
-pub(crate) use self::component_reader::{SplitElement, whole_elements};
+pub(crate) use self::component_reader::{SplitElement, copy_some, whole_elements};
 pub use self::owned::OwnedTensor;
 
 use crate::cores::pieces;

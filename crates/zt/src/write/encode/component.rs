@@ -77,7 +77,7 @@ impl ComponentEncoder {
         content: &[u8],
     ) -> Result<()> {
         let before = self.given_len;
-        self.given_len += content.len() as u64;
+        self.given_len = self.given_len.strict_add(content.len() as u64);
         let written = self.write_next(encoder, content);
         written.inspect_err(|_| self.given_len = before)
     }
@@ -148,7 +148,7 @@ impl ComponentEncoder {
             file = written;
             Ok(len)
         })?;
-        self.given_len += len;
+        self.given_len = self.given_len.strict_add(len);
         match file.filter(|_| digest.is_some() && len > 0) {
             Some(file) => {
                 let (span, tools) = (Span::exact(start, len), Arc::clone(&encoder.tools));

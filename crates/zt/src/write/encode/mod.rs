@@ -308,7 +308,7 @@ impl<W: Write> Encoder<W> {
     /// The place of a blob that is incomplete, with the next ticket.
     fn place_later(&mut self, decoded_len: u64) -> Placed {
         let ticket = self.tickets;
-        self.tickets = ticket + 1;
+        self.tickets = ticket.strict_add(1);
         Placed::Later { ticket, decoded_len }
     }
 }

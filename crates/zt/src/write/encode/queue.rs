@@ -41,7 +41,7 @@ impl<'m> Queue<'m> {
             return encoder.write_item(item);
         }
         self.items.push_back((item, cost));
-        self.queued += cost;
+        self.queued = self.queued.strict_add(cost);
         while let Some((item, cost)) = self.items.pop_front() {
             let can_wait = self.queued <= encoder.budget;
             if can_wait && matches!(&item, Item::Frame(task) if !task.is_done()) {
@@ -101,7 +101,7 @@ impl<'m> Queue<'m> {
                 }
             }
         }
-        self.queued -= cost;
+        self.queued = self.queued.strict_sub(cost);
         encoder.write_item(item)
     }
 }

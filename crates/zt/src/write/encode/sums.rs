@@ -105,11 +105,11 @@ impl Sums {
         resize(&mut piece, PIECE)?;
         let mut offset = span.offset();
         while offset < span.end() {
-            let len = in_memory(PIECE.min(span.end() - offset));
+            let len = in_memory(PIECE.min(span.end().strict_sub(offset)));
             let bytes = piece.get_mut(..len).unwrap_or_default();
             file.read_at(offset, bytes)?;
             sums.update(bytes);
-            offset += len as u64;
+            offset = offset.strict_add(len as u64);
         }
         tools.give_back(piece);
         Ok(sums)
