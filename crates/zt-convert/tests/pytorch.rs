@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
-use zt_convert::{Kinds, PICKLE, PYTORCH};
+use zt_convert::{InputOptions, Kinds, PICKLE, PYTORCH};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
@@ -167,5 +167,62 @@ fn elements_of_several_bytes_are_in_the_order_of_the_archive() {
     for (name, order) in [("w", ByteOrder::Big), ("h", ByteOrder::Big), ("b", ByteOrder::Little)] {
         let tensor = file.tensor(name).unwrap();
         assert_eq!(tensor.component("data").unwrap().byte_order, order);
+    }
+}
+
+/// The archive with the bytes at `at` changed, and with every CRC-32 as 0 if there are `no_sums`.
+fn changed(name: &str, member: &str, no_sums: bool) -> File {
+    let mut bytes = fs::read(corpus().join(name)).unwrap();
+    let records = |signature: &[u8; 4]| {
+        let places = bytes.windows(4).enumerate().filter(|(_, it)| it == signature);
+        places.map(|(at, _)| at).collect::<Vec<_>>()
+    };
+    let (local, central) = (records(b"PK\x03\x04"), records(b"PK\x01\x02"));
+    let content = local.into_iter().find_map(|at| {
+        let len = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let name_end = at + 30 + len(at + 26);
+        bytes[at + 30..name_end].ends_with(member.as_bytes()).then(|| name_end + len(at + 28))
+    });
+    bytes[content.unwrap()] ^= 1;
+    for record in central.into_iter().filter(|_| no_sums) {
+        bytes[record + 16..record + 20].fill(0);
+    }
+    let input = Kinds::builtin().open_source(zt::Memory::new(bytes), InputOptions::new());
+    input.unwrap().into_file()
+}
+
+#[test]
+fn verification_compares_the_checksums_of_the_archive() {
+    let codes = |file: &File| {
+        let report = file.verify(&VerifyOptions::new()).unwrap();
+        report.problems.iter().map(|it| it.code().to_owned()).collect::<Vec<_>>()
+    };
+    let whole = opened("torch/narrow.pt");
+    assert!(whole.verify(&VerifyOptions::new()).unwrap().unverified.is_empty());
+    // Views that are a part of a storage, or in another order, count, too.
+    for name in ["narrow", "layouts", "storages", "script"].map(|it| format!("torch/{it}.pt")) {
+        let member = "data/0";
+        let found = codes(&changed(&name, member, false));
+        let known = |code: &String| codes(&opened(&name)).contains(code);
+        let mut new = found.iter().filter(|code| !known(code)).peekable();
+        assert!(new.peek().is_some() && new.all(|it| it == "digest-mismatch"), "{found:?}");
+        let unsummed = changed(&name, member, true);
+        assert!(!codes(&unsummed).iter().any(|code| code == "digest-mismatch"), "{name}");
+        assert!(!unsummed.verify(&VerifyOptions::new()).unwrap().unverified.is_empty());
+    }
+}
+
+#[test]
+fn a_pickle_with_another_checksum_is_a_warning_and_a_problem_of_verification() {
+    let mut bytes = fs::read(corpus().join("torch/narrow.pt")).unwrap();
+    let record = bytes.windows(4).position(|it| it == b"PK\x01\x02").unwrap();
+    bytes[record + 16] ^= 1;
+    let input = Kinds::builtin().open_source(zt::Memory::new(bytes), InputOptions::new());
+    let file = input.unwrap().into_file();
+    assert_eq!(file.warnings()[0].code, "digest-mismatch");
+    for options in [VerifyOptions::new(), VerifyOptions::new().strict(true)] {
+        let report = file.verify(&options).unwrap();
+        let found = report.problems.iter().filter(|it| it.code() == "digest-mismatch");
+        assert_eq!(found.count(), 1);
     }
 }

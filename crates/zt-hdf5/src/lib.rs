@@ -105,7 +105,14 @@ impl FileKind for Hdf5 {
         // A superblock may follow a user block with any content, even one that looks like an archive.
         let is_hdf5 = superblock::locate(&*source, all)?.is_some();
         let extent = match keras::weights(&*source, is_hdf5, &mut builder)? {
-            Some(member) => keras::span(&member, &source)?,
+            Some(member) => {
+                let weights = keras::content(&member, &source)?;
+                let span = weights.span;
+                if weights.digest.is_some() {
+                    builder.sum(Vec::new(), file, weights);
+                }
+                span
+            }
             None => all,
         };
         let (store, root) = superblock::open(source, extent)?;

@@ -10,16 +10,15 @@
 //! NAME/code/...                  TorchScript: not read
 //! ```
 //!
-//! NAME is the name of the file, or `archive`. Checksums are not verified, because torch may leave
-//! them out.
+//! NAME is the name of the file, or `archive`. A CRC-32 of 0 is no checksum: torch may leave them out.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zt::container::bytes_of;
+use zt::container::{bytes_of, check_digest};
 use zt::foreign::FileBuilder;
 use zt::manifest::ByteOrder;
-use zt::{Error, Result, Source, Span, Warning};
+use zt::{Blob, Error, ErrorKind, Result, Source, Span, Warning};
 use zt_foreign::archive as zip;
 use zt_foreign::{Input, Opening};
 
@@ -78,6 +77,9 @@ pub(super) fn open(
         None => Global::find,
     };
     let pickle = records.pickle(PICKLE, &source, limit)?.ok_or(TorchFault::NoPickle)?;
+    for problem in constants.iter().chain([&pickle]).filter_map(Record::mismatch) {
+        builder.tolerated(problem);
+    }
     let locate = |key: &str| records.storage("data", key, &source);
     let object = pickle.load(find)?;
     let mut beside = records.other_uses(&archive, &source, &mut builder);
@@ -133,6 +135,15 @@ struct Record {
 }
 
 impl Record {
+    /// The error of another CRC-32: the tensors may be others. torch reads such a pickle, so it is looked into.
+    fn mismatch(&self) -> Option<Error> {
+        let span = self.content.span;
+        let blob = Blob { digest: self.content.digest(), ..Blob::raw(span) };
+        let fault = check_digest(&blob, &self.bytes).err()?;
+        let text = format!("{}: {fault}; the tensors may be others", self.name);
+        Some(Error::new(ErrorKind::DigestMismatch, "digest-mismatch", text).with_span(span))
+    }
+
     fn load(&self, find: Find) -> Result<Pickle<'_>> {
         load_record(self.name, &self.bytes, self.start(), find)
     }
@@ -257,6 +268,7 @@ impl<'a> Records<'a> {
         };
         let content = zip::content(record, source)?;
         Ok(Some(Place {
+            digest: content.digest(),
             source: (!content.is_stored).then_some(content.source),
             span: content.span,
             from: record.header(),

@@ -1,6 +1,6 @@
 //! Turns the leaves of a pickle into the objects and attributes of a [`zt::File`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use zt::foreign::{FileBuilder, SourceId};
 use zt::formats::PackedType;
 use zt::manifest::{ByteOrder, Text};
 use zt::{
-    Attributes, Blob, Component, DType, Error, Memory, Object, RawComponent, RawObject, Registry,
-    Result, Source, Span,
+    Attributes, Blob, Component, DType, Digest, Error, Memory, Object, RawComponent, RawObject,
+    Registry, Result, Source, Span,
 };
 use zt_foreign::strided::{self, Bands, Strided};
 use zt_foreign::{Input, Opening};
@@ -45,12 +45,14 @@ pub(super) struct Place {
     pub(super) span: Span,
     /// The offset in the file of the bytes, or of their deflated bytes.
     pub(super) from: u64,
+    /// Of all bytes.
+    pub(super) digest: Option<Digest>,
 }
 
 impl Place {
     /// A range of the file itself.
     pub(super) const fn of_file(span: Span) -> Self {
-        Place { source: None, span, from: span.offset() }
+        Place { source: None, span, from: span.offset(), digest: None }
     }
 }
 
@@ -136,7 +138,9 @@ pub(super) struct Assembler<'h> {
     tensors: Tensors<'h>,
     file: &'h (Arc<dyn Source>, SourceId),
     limits: zt::Limits,
-    storages: HashMap<String, Result<Stored>>,
+    storages: BTreeMap<String, Result<Stored>>,
+    /// The name of the object that is assembled.
+    object: String,
     /// Views whose elements are computed. Tied ones are built once.
     computed: HashMap<View, (SourceId, Span)>,
     /// How many bytes further views may take.
@@ -151,6 +155,11 @@ struct Stored {
     id: SourceId,
     span: Span,
     from: u64,
+    digest: Option<Digest>,
+    /// The objects with elements of the storage.
+    objects: Vec<String>,
+    /// Whether one of them has all bytes, and their digest.
+    is_whole: bool,
 }
 
 /// The elements of a view: all of a range.
@@ -186,7 +195,8 @@ impl<'h> Assembler<'h> {
             limits: *builder.limits(),
             builder,
             file,
-            storages: HashMap::new(),
+            storages: BTreeMap::new(),
+            object: String::new(),
             computed: HashMap::new(),
             gathered_left: EXPANDED_LEN.saturating_add(times_gathered(file.0.byte_len())),
             bands: Bands::default(),
@@ -226,6 +236,12 @@ impl<'h> Assembler<'h> {
                 }
             };
             self.tensor(name, value, layout, budget)?;
+        }
+        let storages = std::mem::take(&mut self.storages).into_values().flatten();
+        for Stored { id, span, digest, objects, .. } in storages.filter(|it| !it.is_whole) {
+            if digest.is_some() {
+                self.builder.sum(objects, id, Blob { digest, ..Blob::raw(span) });
+            }
         }
         Ok(())
     }
@@ -270,6 +286,7 @@ impl<'h> Assembler<'h> {
             }
         };
         let known = Known { shape: Some(layout.shape().to_vec()), element: Some(layout.element()) };
+        self.object.clone_from(&name);
         match self.parts(&name, value, layout, budget) {
             Ok(parts) => self.builder.object_across(name, parts.object, parts.sources),
             Err(error) => self.builder.fault(name, raw(known), error),
@@ -359,9 +376,9 @@ impl<'h> Assembler<'h> {
             Some(last) => *last = last.checked_mul(2).ok_or(TensorFault::Overflow)?,
             None => shape.push(2),
         }
-        let (id, span) = self.place(view)?;
+        let (id, blob) = self.place(view)?;
         let mut parts = Assembled::new(shape, packed.format());
-        parts.push("data", (Component::new(DType::U8, Blob::raw(span)), id));
+        parts.push("data", (Component::new(DType::U8, blob), id));
         Ok(parts)
     }
 
@@ -371,8 +388,8 @@ impl<'h> Assembler<'h> {
         let Meaning::Values(dtype, logical_type) = element.meaning else {
             return Err(TensorFault::Element { name: element.name }.into());
         };
-        let (id, span) = self.place(view)?;
-        let mut component = Component::new(dtype, Blob::raw(span));
+        let (id, blob) = self.place(view)?;
+        let mut component = Component::new(dtype, blob);
         component.logical_type = logical_type.map(Text::Borrowed);
         component.byte_order = self.order_of(dtype);
         Ok((component, id))
@@ -387,18 +404,25 @@ impl<'h> Assembler<'h> {
 
     /// The elements of a view in row-major order: a range of the file, or a source that computes them as
     /// it is read.
-    pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Span)> {
-        if let Some(place) = self.computed.get(&view) {
-            return Ok(*place);
+    pub(super) fn place(&mut self, view: View) -> Result<(SourceId, Blob)> {
+        if let Some((id, span)) = self.computed.get(&view) {
+            return Ok((*id, Blob::raw(*span)));
         }
         let elements = self.elements(&view)?;
         if let Some(id) = elements.id {
-            return Ok((id, elements.span));
+            let mut blob = Blob::raw(elements.span);
+            if let Some(Ok(stored)) = self.storages.get_mut(&view.storage.key)
+                && stored.span == blob.span
+            {
+                stored.is_whole = true;
+                blob.digest.clone_from(&stored.digest);
+            }
+            return Ok((id, blob));
         }
         let Elements { source, span, from, .. } = elements;
         let id = self.builder.derived_from(source, self.file.1, from);
         self.computed.insert(view, (id, span));
-        Ok((id, span))
+        Ok((id, Blob::raw(span)))
     }
 
     /// As [`Assembler::place`], before a computing source is a source of the file.
@@ -468,8 +492,13 @@ impl<'h> Assembler<'h> {
             self.storages.insert(storage.key.clone(), found);
         }
         let missing = || TensorFault::NoStorage { key: storage.key.clone() };
-        let stored = match self.storages.get(&storage.key) {
-            Some(Ok(stored)) => stored.clone(),
+        let stored = match self.storages.get_mut(&storage.key) {
+            Some(Ok(stored)) => {
+                if stored.digest.is_some() && stored.objects.last() != Some(&self.object) {
+                    stored.objects.push(self.object.clone());
+                }
+                stored.clone()
+            }
             Some(Err(error)) => return Err(error.clone()),
             None => return Err(missing().into()),
         };
@@ -499,7 +528,8 @@ impl<'h> Assembler<'h> {
                 (source, id)
             }
         };
-        Ok(Stored { source, id, span: place.span, from: place.from })
+        let Place { span, from, digest, .. } = place;
+        Ok(Stored { source, id, span, from, digest, objects: Vec::new(), is_whole: false })
     }
 }
 

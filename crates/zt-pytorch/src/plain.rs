@@ -180,6 +180,7 @@ fn storage(
     }
     let missing = || TensorFault::NoStorage { key: storage.key.clone() };
     let span = *spans.get(&storage.key).ok_or_else(missing)?;
-    let place = Place { from: if source.is_some() { 0 } else { span.offset() }, source, span };
+    let from = if source.is_some() { 0 } else { span.offset() };
+    let place = Place { from, source, span, digest: None };
     Ok(Some((storage.renamed(key)?, place)))
 }

@@ -150,8 +150,8 @@ impl Assembler<'_> {
                 )
             }
         };
-        let (id, span) = self.place(integers)?;
-        let mut packed = Component::new(word, Blob::raw(span));
+        let (id, blob) = self.place(integers)?;
+        let mut packed = Component::new(word, blob);
         packed.byte_order = self.order_of(word);
         let mut parts = Assembled::new(shape, "quantized_group");
         for (key, value) in &quantization.to_attributes() {

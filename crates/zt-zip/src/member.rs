@@ -165,6 +165,11 @@ impl Member {
 }
 
 impl Content {
+    /// The CRC-32 in the archive; `None` for 0, which writers of PyTorch files leave there if they computed none.
+    pub fn digest(&self) -> Option<Digest> {
+        (self.crc != 0).then(|| crc32(self.crc))
+    }
+
     /// The digest of the content between its first bytes, `head`, and its last ones, `rest`, derived from
     /// the CRC-32 in the archive. Reads `rest`. `None` for a deflated member: its CRC-32 is checked when
     /// its end is inflated, which reading `rest` does.

@@ -1,12 +1,12 @@
 //! Archives of Keras 3, `.keras`: a zip archive with the model as JSON and its weights as an HDF5
 //! file.
 //!
-//! The archive's CRC-32 of the weights is not checked, because tensors are read one by one.
+//! Only `verify` compares the archive's CRC-32 of the weights, because tensors are read one by one.
 
 use std::sync::Arc;
 
 use zt::foreign::FileBuilder;
-use zt::{ErrorKind, Result, Source, Span};
+use zt::{Blob, ErrorKind, Result, Source};
 use zt_foreign::{Probe, archive as zip};
 use zt_zip::{Archive, Member};
 
@@ -60,12 +60,12 @@ pub(crate) fn weights(
     Ok(members.find(|member| member.name() == WEIGHTS))
 }
 
-/// The span of the weights in the archive. A compressed member is unsupported: Keras does not
+/// The weights in the archive, with their digest. A compressed member is unsupported: Keras does not
 /// compress weights, and every structure would be inflated again from the beginning.
-pub(crate) fn span(weights: &Member, archive: &Arc<dyn Source>) -> Result<Span> {
+pub(crate) fn content(weights: &Member, archive: &Arc<dyn Source>) -> Result<Blob> {
     let content = zip::content(weights, archive)?;
     if !content.is_stored {
         return Err(Hdf5Fault::Unsupported("a compressed file of weights in an archive").into());
     }
-    Ok(content.span)
+    Ok(Blob { digest: content.digest(), ..Blob::raw(content.span) })
 }

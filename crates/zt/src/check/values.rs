@@ -2,12 +2,33 @@
 
 use std::fmt;
 
+use zt_container::{Blob, BlobReader, Limits, Source};
+
 use crate::cores::progress::Gauge;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::File;
 use crate::file::value_rule::{Tolerated, ValueRule};
 
 impl Tolerated {
+    /// The bytes whose digest differs, or that cannot be read.
+    pub(crate) fn check_sums(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
+        let checked = crate::cores::parallel::map(&self.sums, |sum| {
+            let found =
+                file.inner.sources.get(sum.source).map_or(Ok(()), |source| {
+                    read_all(source, &sum.blob, &file.inner.limits, gauge)
+                });
+            let blame = |error: Error| match sum.objects.first() {
+                Some(name) => error.with_object(name).with_span(sum.blob.span),
+                None => error.with_span(sum.blob.span),
+            };
+            match found.map_err(blame) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
+                found => Ok(found.err()),
+            }
+        })?;
+        Ok(checked.into_iter().flatten().collect())
+    }
+
     /// All problems. The values are read to find theirs.
     pub(crate) fn verify(&self, file: &File, gauge: &Gauge<'_>) -> Result<Vec<Error>> {
         let mut problems = self.problems.clone();
@@ -17,6 +38,15 @@ impl Tolerated {
         problems.extend(checked.into_iter().flatten());
         Ok(problems)
     }
+}
+
+fn read_all(source: &dyn Source, blob: &Blob, limits: &Limits, gauge: &Gauge<'_>) -> Result<()> {
+    let mut reader = BlobReader::new(source, blob, limits)?;
+    let mut piece = vec![0; 1 << 20];
+    while reader.read(&mut piece)? > 0 {
+        gauge.report(0)?;
+    }
+    Ok(())
 }
 
 /// The error for the first value of a component that breaks the rule. A component that cannot be read

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zt_container::{Limits, Source, Span, check_declared};
+use zt_container::{Blob, Limits, Source, Span, check_declared};
 use zt_formats::ObjectFormat;
 use zt_manifest::{
     Attributes, LimitExceeded, Object, RawComponent, RawObject, check_attributes_len,
@@ -16,7 +16,7 @@ use crate::file::File;
 use crate::file::catalog::{Catalog, Faulty, Home, Resolved, SourceOrigin, blame_blob, check};
 use crate::file::kind::Kind;
 use crate::file::open::OpenOptions;
-use crate::file::value_rule::ValueRule;
+use crate::file::value_rule::{Sum, ValueRule};
 use crate::file::{Origin, Warning, WarningKind, warning_of};
 
 /// Builds a [`File`] from objects whose components lie in other files.
@@ -189,6 +189,13 @@ impl FileBuilder {
         }
     }
 
+    /// Adds a digest of bytes of which `objects` have parts; without names, all objects of the file. A reader does not
+    /// compare it, because it would read more than it was asked for. [`File::verify`] does: a difference is a fault of
+    /// the first object.
+    pub fn sum(&mut self, objects: Vec<String>, source: SourceId, blob: Blob) {
+        self.origin.tolerated.sums.push(Sum { objects, source: source.0, blob });
+    }
+
     /// Adds the objects of another file whose names `keep` accepts, with their sources, faults and
     /// warnings. Warnings about that file as a whole are added too, and its attributes are not.
     pub fn include(&mut self, file: &File, mut keep: impl FnMut(&str) -> bool) {
@@ -250,6 +257,16 @@ impl FileBuilder {
         let values = inner.tolerated.values.iter();
         let values = values.filter_map(|(name, role, rule)| Some((new_name(name)?, *role, *rule)));
         tolerated.values.extend(values);
+        for Sum { objects, source, blob } in &inner.tolerated.sums {
+            let some: Vec<String> = match objects[..] {
+                [] => chosen.values().cloned().collect(),
+                _ => objects.iter().filter_map(|name| new_name(name)).collect(),
+            };
+            if !some.is_empty() {
+                let (source, blob) = (base + source, blob.clone());
+                tolerated.sums.push(Sum { objects: some, source, blob });
+            }
+        }
     }
 
     /// Adds an object that cannot be read. It is listed with its metadata, and each attempt to read it

@@ -1,4 +1,6 @@
-//! Faults that readers of other kinds tolerate, and that strict verification reports.
+//! What readers of other kinds do not check, and verification does.
+
+use zt_container::Blob;
 
 use crate::error::Error;
 use crate::file::warning::Warning;
@@ -20,12 +22,22 @@ impl ValueRule {
     }
 }
 
-/// Faults that were found while a file was opened, and values that only strict verification checks.
+/// Bytes with a digest that belong to several objects, or only in part to one. See
+/// [`FileBuilder::sum`](crate::foreign::FileBuilder::sum).
+pub(crate) struct Sum {
+    pub(crate) objects: Vec<String>,
+    pub(crate) source: usize,
+    pub(crate) blob: Blob,
+}
+
+/// Faults that were found while a file was opened, and values that only strict verification checks. Every
+/// verification compares the sums.
 #[derive(Default)]
 pub(crate) struct Tolerated {
     pub(crate) problems: Vec<Error>,
     /// Objects, roles, rules.
     pub(crate) values: Vec<(String, &'static str, ValueRule)>,
+    pub(crate) sums: Vec<Sum>,
 }
 
 impl Tolerated {
