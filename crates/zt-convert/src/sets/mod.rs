@@ -16,6 +16,7 @@
 mod index;
 mod options;
 mod plan;
+mod replaced;
 mod shards;
 mod split;
 mod staging;

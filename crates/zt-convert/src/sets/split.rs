@@ -1,21 +1,21 @@
 //! Writes a set of shards and its index, as the Hub keeps large models.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use zt::foreign::expect_unlocked;
 use zt::{Result, Span, Warning};
 use zt_foreign::{
     ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, SetForm,
-    ShardPlace, Sink,
+    ShardPlace, Sink, TargetFolder,
 };
 
 use super::index::{Index, is_plain};
 use super::options::SplitOptions;
 use super::plan::{Item, Limits, shards};
-use super::staging::Staging;
-use crate::merge::{Target, check_is_no_input, check_name, is_same_file, join_slices, merge};
+use super::replaced::{Place, Replaced};
+use super::staging::{self, Staging};
+use super::store;
+use crate::merge::{Target, join_slices, merge};
 use crate::native::ZT;
 use crate::table::Kinds;
 
@@ -94,56 +94,72 @@ impl Kinds {
         folder: impl AsRef<Path>,
         options: &SplitOptions<'_>,
     ) -> Result<Split> {
-        let (folder, overwrite) = (folder.as_ref(), options.convert.overwrite);
+        self.split_at(inputs, Place::Local(folder.as_ref()), options)
+    }
+
+    /// As [`Kinds::split`], to a folder of a store.
+    ///
+    /// Each shard appears when it is complete, and the index is last: the set exists from then on. After
+    /// an error the shards that were written are removed, unless the index may list them. A program that is
+    /// killed may leave shards without an index.
+    ///
+    /// Of a numbered set, such as GGUF, the first file is written last. It does not open before.
+    ///
+    /// With [`ConvertOptions::overwrite`], an existing set of this name is replaced, also if it is an input and the new set
+    /// has all its objects. The new shards have names that no file has. The old shards are removed when
+    /// the new index is there.
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::split`]; [`zt::ErrorKind::Io`] for errors of the store.
+    pub fn split_to_store(
+        &self,
+        inputs: &[Input],
+        folder: &dyn TargetFolder,
+        options: &SplitOptions<'_>,
+    ) -> Result<Split> {
+        self.split_at(inputs, Place::Store(folder), options)
+    }
+
+    fn split_at(
+        &self,
+        inputs: &[Input],
+        place: Place<'_>,
+        options: &SplitOptions<'_>,
+    ) -> Result<Split> {
         let inputs = &*join_slices(inputs)?;
         let mut plan = Plan::new(self, inputs, options)?;
-        let index = plan.names.index();
-        let names = plan.names.clone();
-        let is_shard = |name: &str| names.is_shard(name);
-        let form = names.form;
-        Staging::clean(folder, &index, form, |name| {
-            is_shard(name) && check_is_no_input(&folder.join(name), inputs).is_ok()
-        })?;
-        let count = plan.shards.len();
-        let mut old = Old::of(folder, &names, count, inputs, overwrite)?;
+        let (names, count) = (plan.names.clone(), plan.shards.len());
+        if let Place::Local(folder) = place {
+            let is_ours =
+                |name: &str| names.is_shard(name) && place.expect_no_input(name, inputs).is_ok();
+            Staging::clean(folder, &names.index(), names.form, is_ours)?;
+        }
+        let old = Replaced::of(place, &names, count, inputs, options.convert.overwrite)?;
         if old.is_input && !plan.has_all(old.objects) {
-            let input = folder.join(&index);
-            return Err(is_input(&input));
+            let input = place.path_of(&names.index());
+            return Err(zt::Error::from(Fault::IsInput { input: input.clone() }).with_path(&input));
         }
-        let files = match form {
+        let files = match names.form {
             SetForm::Numbered => names.shards(count, 1),
-            _ => names.free(count, |name| Ok(old.has(folder, name, count)))?,
+            // A single shard replaces the file of its name.
+            _ => names.free(count, |name| {
+                let is_listed = old.listed.iter().any(|listed| listed == name);
+                Ok(is_listed || count > 1 && place.contains(name)?)
+            })?,
         };
-        let mut staging = Staging::new(folder, &index, old.like.take());
-        for (at, name) in files.iter().enumerate() {
-            staging.write(name, overwrite && count == 1, |file| {
-                plan.write(at, folder.join(name), Sink::file(file))
-            })?;
+        match place {
+            Place::Local(folder) => staging::write(folder, &mut plan, &files, &old)?,
+            Place::Store(folder) => store::write(folder, &mut plan, &files, &old)?,
         }
-        let json = plan.index_json(&files)?;
-        let mut split = plan.split;
-        if form == SetForm::Numbered {
-            staging.publish_numbered(json.as_deref(), &old.unlisted)?;
-            return Ok(split);
-        }
-        split.index = json.is_some().then(|| folder.join(&index));
-        let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_shard)?;
-        split.removed = removed;
-        split.warnings.extend(warnings);
-        Ok(split)
+        Ok(plan.split)
     }
-}
-
-/// The error of an output that is an input.
-pub(super) fn is_input(path: &Path) -> zt::Error {
-    let input = path.to_owned();
-    zt::Error::from(Fault::IsInput { input }).with_path(path)
 }
 
 /// Which object goes to which shard.
 pub(super) struct Plan<'p> {
     target: Target<'p>,
-    options: &'p ConvertOptions<'p>,
+    pub(super) options: &'p ConvertOptions<'p>,
     pub(super) names: FileNames<'p>,
     merged: Merged<'p>,
     /// The positions of the objects of each shard.
@@ -253,100 +269,6 @@ impl<'p> Plan<'p> {
         }
         Ok(Some(Index::to_json(self.split.total_size, &weight_map)?))
     }
-}
-
-/// What a new set replaces.
-struct Old {
-    /// The names that the old index lists.
-    listed: HashSet<String>,
-    /// Files that have the name of one of several new shards and are not listed.
-    unlisted: Vec<String>,
-    /// Whether the old set is an input.
-    is_input: bool,
-    /// The objects that the old index lists.
-    objects: usize,
-    /// The file with the fewest rights.
-    like: Option<fs::Metadata>,
-}
-
-impl Old {
-    /// Looks for the files that a set of `count` shards replaces.
-    ///
-    /// # Errors
-    ///
-    /// Codes `overwrite` and `locked`.
-    fn of(
-        folder: &Path,
-        names: &FileNames<'_>,
-        count: usize,
-        inputs: &[Input],
-        overwrite: bool,
-    ) -> Result<Self> {
-        let index = folder.join(names.index());
-        let is_index = |input: &&Input| {
-            input.paths().len() > 1 && input.path().is_some_and(|path| is_same_file(path, &index))
-        };
-        // A set may replace itself, because the new one has everything.
-        let is_indexed = names.form == SetForm::Indexed;
-        let is_input = overwrite && is_indexed && inputs.iter().any(|input| is_index(&input));
-        let others = inputs.iter().filter(|it| !(is_input && is_index(it)));
-        let others: Vec<Input> = others.cloned().collect();
-        let mut old =
-            Old { listed: HashSet::new(), unlisted: Vec::new(), is_input, objects: 0, like: None };
-        let mut existing = Vec::new();
-        let check = |path: &Path| {
-            let checked = check_name(path, &others, overwrite);
-            checked.map_err(|error| error.with_path(path))
-        };
-        if is_indexed && check(&index)? {
-            // An index that cannot be read lists nothing.
-            if let Ok(index) = Index::open(&index) {
-                old.objects = index.tensors().len();
-                old.listed = index.shards.into_iter().collect();
-            }
-            existing.push(index);
-        }
-        for name in names.shards(count, 1) {
-            let path = folder.join(&name);
-            if check(&path)? {
-                existing.push(path);
-                if count > 1 && !old.listed.contains(&name) {
-                    old.unlisted.push(name);
-                }
-            }
-        }
-        for name in &old.listed {
-            let path = folder.join(name);
-            if names.is_shard(name) && fs::symlink_metadata(&path).is_ok() {
-                check_is_no_input(&path, &others).map_err(|error| error.with_path(&path))?;
-                existing.push(path);
-            }
-        }
-        for path in &existing {
-            expect_unlocked(path)?;
-        }
-        let files = existing.iter().filter_map(|path| fs::symlink_metadata(path).ok());
-        old.like = files.filter(fs::Metadata::is_file).min_by_key(rights);
-        Ok(old)
-    }
-
-    /// Whether a new shard cannot be called `name`. A single shard replaces the file of its name.
-    fn has(&self, folder: &Path, name: &str, count: usize) -> bool {
-        let is_there = || fs::symlink_metadata(folder.join(name)).is_ok();
-        self.listed.contains(name) || count > 1 && is_there()
-    }
-}
-
-/// How many rights a file gives.
-#[cfg(unix)]
-fn rights(metadata: &fs::Metadata) -> u32 {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode().count_ones()
-}
-
-#[cfg(not(unix))]
-fn rights(metadata: &fs::Metadata) -> bool {
-    !metadata.permissions().readonly()
 }
 
 /// The items of the plan, one for each object. Objects that the target cannot represent are removed.

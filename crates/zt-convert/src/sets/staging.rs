@@ -30,9 +30,56 @@ use zt::foreign::{
     AtomicFile, expect_unlocked, keep_access, open_locked, sync_folder, synced, uninterrupted,
 };
 use zt::{Error, Result, Warning};
-use zt_foreign::SetForm;
+use zt_foreign::{SetForm, Sink};
 
 use super::index::shards_of;
+use super::replaced::Replaced;
+use super::split::Plan;
+
+/// Writes the shards of a plan as `files`, so that they become a set in one step, and removes the old ones.
+pub(super) fn write(
+    folder: &Path,
+    plan: &mut Plan<'_>,
+    files: &[String],
+    old: &Replaced,
+) -> Result<()> {
+    let existing = old.existing.iter().map(|name| folder.join(name));
+    let existing: Vec<PathBuf> = existing.filter(|path| is_there(path)).collect();
+    existing.iter().try_for_each(expect_unlocked)?;
+    // The new files get the rights of the file with the fewest.
+    let like = existing.iter().filter_map(|path| fs::symlink_metadata(path).ok());
+    let like = like.filter(fs::Metadata::is_file).min_by_key(rights);
+    let (index, names) = (plan.names.index(), plan.names.clone());
+    let mut staging =
+        Staging { folder, index: &index, like, shards: Vec::new(), named: Vec::new() };
+    let is_replaced = plan.options.overwrite && files.len() == 1;
+    for (at, name) in files.iter().enumerate() {
+        let path = folder.join(name);
+        staging.write(name, is_replaced, |file| plan.write(at, path, Sink::file(file)))?;
+    }
+    let json = plan.index_json(files)?;
+    if names.form == SetForm::Numbered {
+        return staging.publish_numbered(json.as_deref(), &old.unlisted);
+    }
+    plan.split.index = json.is_some().then(|| folder.join(&index));
+    let is_ours = |name: &str| names.is_shard(name);
+    let (removed, warnings) = staging.publish(json.as_deref(), &old.unlisted, is_ours)?;
+    plan.split.removed = removed;
+    plan.split.warnings.extend(warnings);
+    Ok(())
+}
+
+/// How many rights a file gives.
+#[cfg(unix)]
+fn rights(metadata: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode().count_ones()
+}
+
+#[cfg(not(unix))]
+fn rights(metadata: &fs::Metadata) -> bool {
+    !metadata.permissions().readonly()
+}
 
 /// A set that is being written into a folder. If this is dropped before the commit, nothing is left of
 /// it, and the old set is as it was.
@@ -50,7 +97,7 @@ pub(super) struct Staging<'s> {
 
 impl<'s> Staging<'s> {
     /// Removes what a killed process left of a set with this index. `is_ours` allows the removal of a
-    /// shard. The new files get the access rights of `like`.
+    /// shard.
     ///
     /// # Errors
     ///
@@ -89,13 +136,9 @@ impl<'s> Staging<'s> {
         remove(&new)
     }
 
-    pub(super) fn new(folder: &'s Path, index: &'s str, like: Option<fs::Metadata>) -> Self {
-        Staging { folder, index, like, shards: Vec::new(), named: Vec::new() }
-    }
-
     /// Writes the file that becomes `name`, and makes it durable. A file of that name is replaced if
     /// `overwrite` is true.
-    pub(super) fn write(
+    fn write(
         &mut self,
         name: &str,
         overwrite: bool,
@@ -120,7 +163,7 @@ impl<'s> Staging<'s> {
     ///
     /// Code `locked` if another process is writing the set or editing one of its files;
     /// [`zt::ErrorKind::Io`].
-    pub(super) fn publish(
+    fn publish(
         mut self,
         json: Option<&[u8]>,
         others: &[String],
@@ -192,11 +235,7 @@ impl<'s> Staging<'s> {
     /// # Errors
     ///
     /// As [`Staging::publish`].
-    pub(super) fn publish_numbered(
-        mut self,
-        json: Option<&[u8]>,
-        replaced: &[String],
-    ) -> Result<()> {
+    fn publish_numbered(mut self, json: Option<&[u8]>, replaced: &[String]) -> Result<()> {
         let [list, _] = hidden(self.folder, self.index);
         let journal = json.map(|json| self.list(&list, json)).transpose()?;
         for name in replaced {
