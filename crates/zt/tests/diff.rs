@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use zt::diff::{Change, Diff, DiffOptions, Extreme, Side, Tolerance, ValueDiff, diff};
 use zt::foreign::{FileBuilder, Kind};
-use zt::formats::{F8E4M3Fn, bf16};
+use zt::formats::{Complex, F8E4M3Fn, bf16};
 use zt::{
     Attributes, Blob, Component, Csr, DType, Dense, Elements, ErrorKind, File, HashOptions, Memory,
     NewObject, Object, OpenOptions, Planes, Span, ToObject, Value, WriteOptions,
@@ -608,4 +608,79 @@ fn stops_on_request() {
             assert_eq!(error.kind(), ErrorKind::Interrupted, "{len} {least}");
         }
     }
+}
+
+const NAN: f64 = f64::NAN;
+const INF: f64 = f64::INFINITY;
+
+fn complex(parts: (f64, f64)) -> NewObject<'static> {
+    array(&[Complex::new(parts.0, parts.1)])
+}
+
+#[test]
+fn integers_and_floats_are_as_far_apart_as_their_numbers() {
+    let even = 9_007_199_254_740_992f64; // 2^53
+    let measured = with(true, None);
+    let gap = |a: NewObject<'_>, b: NewObject<'_>| values(&changes(a, b, &measured));
+    let odd = gap(array(&[9_007_199_254_740_993i64]), array(&[even]));
+    assert_eq!((odd.different, odd.max_abs.unwrap().value), (1, 1.0));
+    assert_eq!(gap(array(&[u64::MAX]), array(&[18_446_744_073_709_551_616.0])).different, 1);
+    assert_eq!(gap(array(&[1i64]), array(&[NAN])).nan, 1);
+    let most = gap(array(&[i64::MIN]), array(&[u64::MAX])).max_abs.unwrap().value;
+    assert_eq!(most, i64::MIN.unsigned_abs() as f64 + u64::MAX as f64);
+}
+
+#[test]
+fn the_tolerance_is_numpys() {
+    let is_within = |a: f64, b: f64, atol: f64, rtol: f64| {
+        changes(array(&[a]), array(&[b]), &with(false, Some((atol, rtol)))).is_empty()
+    };
+    assert!(is_within(1.0, 1.5, 0.5, 0.0) && !is_within(1.0, 1.5, 0.49, 0.0));
+    // Relative to the second value.
+    assert!(is_within(1.0, 2.0, 0.0, 0.5) && !is_within(2.0, 1.0, 0.0, 0.5));
+    assert!(is_within(0.0, -0.0, 0.0, 0.0) && is_within(NAN, NAN, 0.0, 0.0));
+    assert!(is_within(INF, INF, 0.0, 0.0));
+    for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (NAN, 1.0), (1.0, NAN)] {
+        assert!(!is_within(a, b, INF, INF), "{a} {b}");
+    }
+    // In the plane, a number with one infinite part is near no other.
+    let all = with(false, Some((INF, INF)));
+    for infinite in [(INF, 1.0), (1.0, INF)] {
+        for (a, b) in [(infinite, (1.0, 1.0)), ((1.0, 1.0), infinite)] {
+            assert!(!changes(complex(a), complex(b), &all).is_empty(), "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn gaps_to_infinities_are_infinite() {
+    let measured = with(true, None);
+    let gap = |a: NewObject<'_>, b: NewObject<'_>| {
+        let found = values(&changes(a, b, &measured));
+        (found.max_abs.unwrap().value, found.max_rel.unwrap().value)
+    };
+    for (a, b) in [(INF, 1.0), (1.0, INF), (INF, -INF), (1.0, 0.0)] {
+        assert_eq!(gap(array(&[a]), array(&[b])).1, INF, "{a} {b}");
+    }
+    // An infinity is no distance from itself.
+    assert_eq!(gap(array(&[INF, 1.0]), array(&[INF, 2.0])), (1.0, 0.5));
+    assert_eq!(gap(complex((INF, 1.0)), complex((INF, 4.0))).0, 3.0);
+    assert_eq!(gap(complex((3.0, 4.0)), complex((0.0, 0.0))).0, 5.0);
+}
+
+#[test]
+fn steps_go_through_zero() {
+    let measured = with(true, None);
+    let steps = |a, b| values(&changes(a, b, &measured)).max_ulp.unwrap().value;
+    let single = |a: f32, b: f32| steps(array(&[a]), array(&[b]));
+    assert_eq!(single(1.0, 1.0 + f32::EPSILON), 1);
+    assert_eq!(single(-0.0, 0.0), 0);
+    assert_eq!(single(-f32::from_bits(1), f32::from_bits(1)), 2);
+    assert_eq!(single(f32::MAX, f32::INFINITY), 1);
+    assert_eq!(steps(array(&[f64::MAX]), array(&[f64::MIN])), 2 * f64::MAX.to_bits());
+    // FP8, and the larger step of two parts.
+    let byte = |code| codes(&[code], "f8_e4m3fn");
+    assert_eq!(steps(byte(0x01), byte(0x82)), 3);
+    let parts = |re, im| complex((f64::from_bits(re), f64::from_bits(im)));
+    assert_eq!(steps(parts(1, 5), parts(3, 4)), 2);
 }

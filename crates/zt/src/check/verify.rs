@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use zt_container::{BlobReader, Chunks, Digest, Footer, Span};
+use zt_container::{Chunks, Digest, Footer, Span};
 use zt_formats::Signature;
 
 use crate::check::survey::{Checks, Spent, Survey, judge};
 use crate::cores::parallel;
+use crate::cores::pieces::{Pieces, STRETCH, lent_or_fetched};
 use crate::cores::progress::{Gauge, Progress, work_options};
 use crate::error::{Error, ErrorKind, Fault, Result};
 use crate::file::batches::{Batch, Batches};
@@ -209,26 +210,18 @@ impl File {
             return None;
         }
         let source = self.inner.sources.first()?;
-        let blob = zt_container::Blob::raw(gap);
-        let mut reader = match BlobReader::unverified(source, &blob, &self.inner.limits) {
-            Ok(reader) => reader,
-            Err(error) => return Some(error.into()),
-        };
-        let mut piece = vec![0; 64 << 10];
-        let mut offset = gap.offset();
-        loop {
-            let len = match reader.read(&mut piece) {
-                Ok(0) => return None,
-                Ok(len) => len,
+        let mut memory = Vec::new();
+        for (_, piece) in Pieces::stretches(source, gap, STRETCH).iter() {
+            let bytes = match lent_or_fetched(source, piece.stored, &mut memory) {
+                Ok(bytes) => bytes,
                 Err(error) => return Some(Error::from(error).with_span(gap)),
             };
-            let bytes = piece.get(..len).unwrap_or_default();
             if let Some(at) = bytes.iter().position(|byte| *byte != 0) {
-                let offset = offset.strict_add(at as u64);
+                let offset = piece.stored.offset().strict_add(at as u64);
                 return Some(Error::from(Fault::Padding(offset)).with_offset(offset));
             }
-            offset = offset.strict_add(len as u64);
         }
+        None
     }
 }
 

@@ -56,7 +56,8 @@ impl File {
                 tensor.read_from(part, source, place)?;
                 Ok(Found::InPlace(part))
             }
-            None => Ok(Found::Alone(Box::new(read_alone(tensor, part, region)?))),
+            // Lent, or of a length that is not believed before it is decoded.
+            None => Ok(Found::Alone(Box::new(tensor.elements_of(part)?))),
         });
         let parts = arena.unwrap_or_default().into_parts(byte_lens(&lens));
         let read = read.into_iter().flatten().zip(parts);
@@ -212,21 +213,6 @@ fn byte_lens(lens: &[Option<usize>]) -> impl Iterator<Item = usize> {
 enum Found<'f> {
     InPlace(Located<'f>),
     Alone(Box<Elements<'f>>),
-}
-
-/// A component, borrowed or in memory of its own.
-fn read_alone<'f>(
-    tensor: &Tensor<'f>,
-    part: Located<'f>,
-    region: Option<&dyn Source>,
-) -> Result<Elements<'f>> {
-    match region {
-        Some(region) => {
-            let buffer = tensor.copy_of(part, tensor.must_verify(part), region)?;
-            Ok(elements_in(part, buffer))
-        }
-        None => tensor.elements_of(part),
-    }
 }
 
 /// A component to read, and the place of the result.

@@ -385,7 +385,10 @@ impl<'f> Tensor<'f> {
             }
             return Ok(Bytes::Borrowed(lent));
         }
-        self.copy_of(part, verify, self.source(part)).map(Bytes::Owned)
+        let byte_len = self.decoded_len_of(part)?;
+        let mut buffer = Buffer::try_zeroed(byte_len)?;
+        self.fill(part, byte_len, verify, self.source(part), &mut buffer)?;
+        Ok(Bytes::Owned(buffer))
     }
 
     /// The decoded bytes, if the source has them in memory like this. Not compared with a digest.
@@ -394,19 +397,6 @@ impl<'f> Tensor<'f> {
         let is_plain =
             blob.encoding == Encoding::Raw && part.component.byte_order == ByteOrder::Little;
         is_plain.then(|| self.source(part).slice(blob.span))?
-    }
-
-    /// The decoded bytes in memory of their own, from `source`: the component's, or a region of it.
-    pub(crate) fn copy_of(
-        &self,
-        part: Located<'f>,
-        verify: bool,
-        source: &dyn Source,
-    ) -> Result<Buffer> {
-        let byte_len = self.decoded_len_of(part)?;
-        let mut buffer = Buffer::try_zeroed(byte_len)?;
-        self.fill(part, byte_len, verify, source, &mut buffer)?;
-        Ok(buffer)
     }
 
     pub(crate) fn elements_of(&self, part: Located<'f>) -> Result<Elements<'f>> {
@@ -431,14 +421,12 @@ impl<'f> Tensor<'f> {
     /// Decodes the component to count its bytes. A wrong digest is reported before an error of the decoder,
     /// here too (§6).
     fn count(&self, part: Located<'f>) -> Result<u64> {
-        let mut reader = self.reader_of(part, self.must_verify(part))?;
-        let (mut scratch, mut total) = (vec![0; 64 << 10], 0u64);
-        loop {
-            match reader.read_elements(&mut scratch)? {
-                0 => return Ok(total),
-                len => total = total.strict_add(len as u64),
-            }
-        }
+        let (mut reader, mut total) = (self.reader_of(part, self.must_verify(part))?, 0u64);
+        reader.for_each_piece(64 << 10, |bytes| {
+            total = total.strict_add(bytes.len() as u64);
+            Ok::<(), Error>(())
+        })?;
+        Ok(total)
     }
 
     /// Whether its bytes come over a network: see [`Source::is_remote`].
