@@ -263,7 +263,7 @@ impl FileBuilder {
                 _ => objects.iter().filter_map(|name| new_name(name)).collect(),
             };
             if !some.is_empty() {
-                let (source, blob) = (base + source, blob.clone());
+                let (source, blob) = (base.strict_add(*source), blob.clone());
                 tolerated.sums.push(Sum { objects: some, source, blob });
             }
         }
