@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use zt::{Memory, Source};
-use zt_foreign::slices::{Assembled, Slice, SliceFault, check, saved_offsets};
+use zt_foreign::slices::{Assembled, Slice, SliceFault, check};
 
 /// The offsets and the sizes of a slice.
 type Cut<'c> = (&'c [u64], &'c [u64]);
@@ -186,8 +186,10 @@ fn a_tensor_is_cut_in_few_dimensions() {
     assert_eq!(halves(5), Err(SliceFault::Cuts { found: 5 }));
 }
 
+#[cfg(feature = "json")]
 #[test]
 fn offsets_are_read_in_order() {
+    use zt_foreign::slices::saved_offsets;
     let text = r#"{"w": {"saved_offsets": [2, 0], "more": 1}, "b": {"saved_offsets": []}}"#;
     let expected = vec![("w".to_owned(), vec![2, 0]), ("b".to_owned(), vec![])];
     assert_eq!(saved_offsets(text).unwrap(), expected);
