@@ -227,3 +227,15 @@ fn checkpoints_are_averaged_as_torch_does_it() {
     assert!(refused.err.contains("second.safetensors: step: missing"), "{}", refused.err);
     assert!(!dir.path().join("no.zt").exists());
 }
+
+#[test]
+fn an_adapter_beside_weights_names_the_option_that_adds_it() {
+    let dir = tempdir().unwrap();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/arithmetic");
+    let [base, adapter] = ["base.safetensors", "adapter"].map(|name| data.join(name));
+    let out = dir.path().join("out.safetensors");
+    for command in ["merge", "convert"] {
+        let refused = zt![command, base, adapter, out].exits(2).err;
+        assert!(refused.contains("--lora ADAPTER") && !out.exists(), "{refused}");
+    }
+}

@@ -295,9 +295,117 @@ fn the_configuration_gives_the_scale_and_the_orientation() {
     for (config, code) in [
         (r#"{"lora_alpha": 2}"#, "misuse"),
         (r#"{"fan_in_fan_out": true}"#, "misuse"),
-        (r#"{"lora_alpha": 2, "fan_in_fan_out": true, "alpha_pattern": {"l": 4}}"#, "unsupported"),
+        (
+            r#"{"lora_alpha": 2, "fan_in_fan_out": true, "alpha_pattern": {"l(?=x)": 4}}"#,
+            "unsupported",
+        ),
+        (r#"{"lora_alpha": 2, "fan_in_fan_out": true, "r": 2}"#, "misuse"),
+        (
+            r#"{"lora_alpha": 2, "fan_in_fan_out": true, "r": 1, "rank_pattern": {"l": 2}}"#,
+            "misuse",
+        ),
         ("[", "header"),
     ] {
         assert_eq!(merged(config).unwrap_err().code(), code, "{config}");
     }
+}
+
+/// The numbers are those of `scaling` and `merge_and_unload` of peft 0.21.2: a pattern is a regular expression of the
+/// end of a name, and the first one counts.
+#[test]
+fn patterns_and_saved_modules_are_those_of_peft() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path();
+    let base = file(&[
+        ("m.0.q.weight", &[2, 2], &[0.0; 4]),
+        ("m.1.q.weight", &[2, 2], &[0.0; 4]),
+        ("m.10.q.weight", &[2, 2], &[0.0; 4]),
+        ("m.embed.weight", &[2, 1], &[1.0, 2.0]),
+    ]);
+    let one = [1.0f32; 4];
+    let mut tensors = Vec::new();
+    for (layer, rank) in [("0", 1u64), ("1", 2), ("10", 1)] {
+        for (factor, shape) in [("A", [rank, 2]), ("B", [2, rank])] {
+            let name = format!("base_model.model.m.{layer}.q.lora_{factor}.weight");
+            tensors.push((name, shape, &one[..2 * rank as usize]));
+        }
+    }
+    tensors.push(("base_model.model.m.embed.weight".to_owned(), [2, 1], &[5.0, 6.0]));
+    let merged = |config: &str, count: usize, scale: Option<f64>| {
+        let tensors = tensors.iter().take(count);
+        let tensors: Vec<(&str, &[u64], &[f32])> =
+            tensors.map(|(name, shape, values)| (&**name, &shape[..], *values)).collect();
+        let options = ConvertOptions::new(SAFETENSORS).overwrite(true);
+        let model = folder.join("adapter_model.safetensors");
+        Kinds::builtin().convert_to_path(&[file(&tensors)], &model, &options).unwrap();
+        fs::write(folder.join("adapter_config.json"), config).unwrap();
+        let lora = Lora::open(folder, &Kinds::builtin())?.scale(scale);
+        let merged = written(&lora.merge(&base, &options)?, &options)?;
+        let first = |name: &str| merged.tensor(name)?.values::<f32>().map(|values| values[0]);
+        let names = ["m.0.q.weight", "m.1.q.weight", "m.10.q.weight", "m.embed.weight"];
+        names.into_iter().map(first).collect::<zt::Result<Vec<f32>>>()
+    };
+    let config = r#"{"r": 1, "lora_alpha": 4, "rank_pattern": {"1.q": 2},
+        "alpha_pattern": {"m.10.q": 8, "m\\.\\d+\\.q": 16, "0.q": 32}, "modules_to_save": ["embed"]}"#;
+    // The scales are 16 / 1, 16 / 2 for the rank 2, and 8 / 1.
+    assert_eq!(merged(config, 7, None).unwrap(), [16.0, 16.0, 8.0, 5.0]);
+    // A dot is any character, but `1.q` is no end of `10.q`: something else must be before it, or a dot.
+    let config = r#"{"r": 1, "lora_alpha": 4, "rank_pattern": {"1.q": 2}}"#;
+    assert_eq!(merged(config, 6, None).unwrap(), [4.0, 4.0, 4.0, 1.0]);
+    let rslora = r#"{"r": 1, "lora_alpha": 4, "use_rslora": true, "rank_pattern": {"1.q": 2}}"#;
+    let expected = (4.0 / 2f64.sqrt() * 2.0) as f32;
+    assert_eq!(merged(rslora, 6, None).unwrap(), [4.0, expected, 4.0, 1.0]);
+    // The module is not on the list, and the rank is not that of the configuration.
+    let error = merged(config, 7, None).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("unsupported", Some("base_model.model.m.embed.weight"))
+    );
+    let wrong = r#"{"r": 2, "lora_alpha": 4}"#;
+    let error = merged(wrong, 6, None).unwrap_err();
+    assert_eq!(
+        (error.code(), error.object()),
+        ("misuse", Some("base_model.model.m.0.q.lora_A.weight"))
+    );
+    assert_eq!(merged(wrong, 6, Some(1.0)).unwrap(), [1.0, 2.0, 1.0, 1.0]);
+}
+
+#[test]
+fn counters_are_those_of_the_first_input() {
+    let counted = |count: i64| {
+        let mut bytes = Vec::new();
+        let mut writer = zt::Writer::new(&mut bytes).unwrap();
+        writer.add("w", &Dense::from_slice(&[1], &[count as f32]).unwrap()).unwrap();
+        writer.add("steps", &Dense::from_slice(&[], &[count]).unwrap()).unwrap();
+        writer.finish().unwrap();
+        Input::from(File::from_bytes(bytes).unwrap())
+    };
+    let options = ConvertOptions::new(ZT);
+    let mean = average(&[counted(2), counted(4)], &[], &options).unwrap();
+    let file = written(&mean, &options).unwrap();
+    assert_eq!(*file.tensor("w").unwrap().values::<f32>().unwrap(), [3.0]);
+    assert_eq!(*file.tensor("steps").unwrap().values::<i64>().unwrap(), [2]);
+    let found = mean.file().warnings();
+    assert_eq!(found.len(), 1);
+    assert_eq!((found[0].code, found[0].object.as_deref()), ("first-kept", Some("steps")));
+    assert!(
+        average(&[counted(2), counted(2)], &[], &options).unwrap().file().warnings().is_empty()
+    );
+}
+
+/// The factors would lie beside the weights that they change.
+#[test]
+fn an_adapter_is_not_merged_as_if_it_were_weights() {
+    let base = file(&[("l.weight", &[2, 2], &[0.0; 4])]);
+    let adapter = file(&[
+        ("base_model.model.l.lora_A.weight", &[1, 2], &[1.0; 2]),
+        ("base_model.model.l.lora_B.weight", &[2, 1], &[1.0; 2]),
+    ]);
+    let options = ConvertOptions::new(ZT);
+    let convert = |inputs: &[Input]| Kinds::builtin().convert(inputs, Vec::new(), &options);
+    for inputs in [[base.clone(), adapter.clone()], [adapter.clone(), base]] {
+        let error = convert(&inputs).unwrap_err();
+        assert!(error.code() == "misuse" && error.message().contains("--lora"), "{error}");
+    }
+    assert!(convert(&[adapter]).is_ok());
 }

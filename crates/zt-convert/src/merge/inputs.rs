@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use zt::foreign::WarningKind;
-use zt::{Result, Warning};
+use zt::{Error, ErrorKind, Result, Warning, codes};
 use zt_foreign::{Incoming, Input, Job, Loss, Merged};
 
 use crate::merge::damage::Damage;
@@ -30,6 +30,7 @@ pub(crate) fn merge<'i>(
     job: &mut Job<'_>,
 ) -> Result<Merged<'i>> {
     let inputs = distinct(inputs);
+    expect_no_adapter(&inputs)?;
     let mut attributes_of = Vec::with_capacity(inputs.len());
     let mut has_attributes = false;
     for input in &inputs {
@@ -104,6 +105,36 @@ fn distinct(inputs: &[Input]) -> Vec<&Input> {
         distinct.push(input);
     }
     distinct
+}
+
+/// Refuses an adapter of LoRA beside weights: its factors would lie beside the weights that they change.
+///
+/// # Errors
+///
+/// Code `misuse`.
+fn expect_no_adapter(inputs: &[&Input]) -> Result<()> {
+    const FACTORS: [&str; 4] = [".lora_A", ".lora_B", ".lora_embedding_A", ".lora_embedding_B"];
+    let is_factor = |name: &str| {
+        let ends = FACTORS.iter().filter_map(|factor| name.rsplit_once(factor));
+        ends.into_iter().any(|(_, end)| end.is_empty() || end.starts_with('.'))
+    };
+    let is_adapter = |input: &&&Input| {
+        let has_config = || {
+            let config = input.path().map(|path| path.with_file_name("adapter_config.json"));
+            config.is_some_and(|config| config.is_file())
+        };
+        let names = || input.file().names();
+        names().any(is_factor) && (names().all(is_factor) || has_config())
+    };
+    let mut adapters = inputs.iter().filter(is_adapter);
+    match adapters.next() {
+        Some(first) if adapters.count().strict_add(1) < inputs.len() => {
+            let message = "is an adapter of LoRA: --lora ADAPTER adds its weights to those of the base (`Lora` in Rust), \
+                           and `zt append` adds its tensors as they are";
+            Err(first.blame(Error::new(ErrorKind::Misuse, codes::MISUSE, message)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Adds the objects of an input. `places` has the position of each name in `objects`, if the input

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use zt::diff::{DiffOptions, diff_tensors};
-use zt::{OwnedTensor, Result};
+use zt::{DType, Dense, OwnedTensor, Result, Tensor, View, Warning};
 use zt_foreign::{ConvertOptions, Input};
 
 use crate::arithmetic::computed::{Computed, Formula, floating};
@@ -16,7 +16,8 @@ use crate::arithmetic::fault::Fault;
 ///
 /// `weights` has one number for each input; without any, all inputs have the same weight. All inputs must
 /// have the same names and shapes. Dense floating-point tensors and planes are averaged, and may have different
-/// types. All other objects must be equal.
+/// types. Dense integers that differ, such as counters of steps, are those of the first input, and the result has the
+/// warning `first-kept` for each. All other objects must be equal.
 ///
 /// A mean is computed as f64 in the order of the inputs, and rounded once, to the dtype of the first input or
 /// to [`ConvertOptions::dtype`]. For two inputs, it has the bits of this expression of torch, for f16 and
@@ -70,15 +71,15 @@ pub fn average(inputs: &[Input], weights: &[f64], options: &ConvertOptions<'_>) 
             return Err(other.blame(error.with_object(name)));
         }
     }
-    let mut means = HashMap::new();
+    let (mut means, mut kept) = (HashMap::new(), Vec::new());
     for name in base.file().names() {
-        if let Some(tensors) = tensors(base, others, name, options)? {
+        if let Some(tensors) = tensors(base, others, name, options, &mut kept)? {
             let weights = weights.clone();
             let mean = Computed::object(tensors, Mean { weights, sum }, options);
             means.insert(name, mean.map_err(|error| error.with_object(name))?);
         }
     }
-    let file = base.file().replace(|name, _| means.remove(name))?;
+    let file = base.file().replace(|name, _| means.remove(name))?.with_warnings(kept)?;
     let paths = inputs.iter().flat_map(Input::paths);
     let paths: Vec<PathBuf> = paths.cloned().collect();
     Ok(Input::new(file, paths))
@@ -90,6 +91,7 @@ fn tensors(
     others: &[Input],
     name: &str,
     options: &ConvertOptions<'_>,
+    kept: &mut Vec<Warning>,
 ) -> Result<Option<Vec<OwnedTensor>>> {
     let of_base = base.file().owned_tensor(name);
     let of_base = of_base.map_err(|error| base.blame(error))?;
@@ -117,11 +119,23 @@ fn tensors(
     let compare = DiffOptions::new().threads(options.write.thread_count());
     for (tensor, other) in all.iter().skip(1).zip(others) {
         if !diff_tensors(&first, &tensor.tensor(), &compare)?.is_empty() {
-            let error = zt::Error::from(Fault::Unequal).with_object(name);
-            return Err(other.blame(error));
+            if !is_counter(&first) {
+                let error = zt::Error::from(Fault::Unequal).with_object(name);
+                return Err(other.blame(error));
+            }
+            let message =
+                "integers are not averaged, and the inputs differ: those of the first are kept";
+            kept.push(Warning::new("first-kept", message).with_object(name));
+            break;
         }
     }
     Ok(None)
+}
+
+/// Whether it has plain integers or truth values.
+fn is_counter(tensor: &Tensor<'_>) -> bool {
+    let dtype = tensor.value_type().and_then(|name| DType::from_name(&name));
+    tensor.format() == Dense::FORMAT && dtype.is_some_and(|dtype| !dtype.is_float())
 }
 
 struct Mean {

@@ -23,17 +23,33 @@ pub(super) struct Pair<'f> {
     pub(super) is_embedding: bool,
 }
 
-/// The pairs of an adapter by the names of their weights.
+/// What an adapter has.
+pub(super) struct Parts<'f> {
+    /// The factors, by the names of their weights.
+    pub(super) pairs: BTreeMap<String, Pair<'f>>,
+    /// The tensors that replace those of the base, by the names that they have there.
+    pub(super) saved: BTreeMap<&'f str, &'f str>,
+}
+
+/// The pairs of an adapter, and the tensors of modules that it `saves`.
 ///
 /// # Errors
 ///
 /// Code `unsupported` for a name that is none of a factor, and for two adapters in one file; `misuse` for a
 /// factor without its counterpart; `not-found` without factors.
-pub(super) fn pairs(adapter: &File) -> Result<BTreeMap<String, Pair<'_>>> {
+pub(super) fn parts(adapter: &File, saves: impl Fn(&str) -> bool) -> Result<Parts<'_>> {
+    let mut saved = BTreeMap::new();
     let mut weights: BTreeMap<String, [Option<Factor<'_>>; 2]> = BTreeMap::new();
     for name in adapter.names() {
         let of_name = |fault: Fault| Error::from(fault).with_object(name);
-        let factor = Factor::of(name).ok_or_else(|| of_name(Fault::NoFactor))?;
+        let Some(factor) = Factor::of(name) else {
+            let of_base = name.strip_prefix(PREFIX).unwrap_or(name);
+            if !saves(of_base) {
+                return Err(of_name(Fault::NoFactor));
+            }
+            saved.insert(of_base, name);
+            continue;
+        };
         let weight = format!("{}.weight", factor.module);
         let [a, b] = weights.entry(weight).or_default();
         let half = if factor.is_b { b } else { a };
@@ -43,7 +59,7 @@ pub(super) fn pairs(adapter: &File) -> Result<BTreeMap<String, Pair<'_>>> {
         }
         *half = Some(factor);
     }
-    if weights.is_empty() {
+    if weights.is_empty() && saved.is_empty() {
         return Err(Fault::NoFactors.into());
     }
     let mut pairs = BTreeMap::new();
@@ -59,7 +75,7 @@ pub(super) fn pairs(adapter: &File) -> Result<BTreeMap<String, Pair<'_>>> {
         };
         pairs.insert(weight, pair);
     }
-    Ok(pairs)
+    Ok(Parts { pairs, saved })
 }
 
 /// The parts of the name of a factor.

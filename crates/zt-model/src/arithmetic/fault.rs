@@ -22,7 +22,10 @@ pub(super) enum Fault {
     Unequal,
     #[error("a computed value is out of range for {float}; use --dtype f32, or --allow-inf")]
     OutOfRange { float: &'static str },
-    #[error("no tensor of LoRA: expected a name that ends with .lora_A.weight or .lora_B.weight")]
+    #[error(
+        "no tensor of LoRA: expected a name that ends with .lora_A.weight or .lora_B.weight, or a module of \
+        modules_to_save"
+    )]
     NoFactor,
     #[error("a second adapter in one file, which also has {first:?}")]
     SecondAdapter { first: String },
@@ -67,8 +70,15 @@ pub(super) enum Fault {
         "the scale is unknown: no adapter_config.json with lora_alpha is beside the adapter; give --scale"
     )]
     NoScale,
-    #[error("alpha_pattern is not supported: it gives modules a scale of their own")]
-    AlphaPattern,
+    #[error(
+        "the factors have the rank {rank}, and {key} of adapter_config.json gives {expected}; --scale gives one scale \
+        to all modules"
+    )]
+    Rank { rank: f64, expected: f64, key: &'static str },
+    #[error("the pattern {pattern:?} of adapter_config.json is unsupported: {error}")]
+    Pattern { pattern: String, error: regex_lite::Error },
+    #[error("has the shape {found:?}, and {base:?} has {expected:?}")]
+    SavedShape { found: Vec<u64>, base: String, expected: Vec<u64> },
     #[error("is not the configuration of an adapter: {0}")]
     Config(serde_json::Error),
     #[error("has {byte_len} bytes, the limit is {limit}")]
@@ -94,7 +104,7 @@ impl From<Fault> for Error {
             | Fault::NotFloating
             | Fault::IsQuantized { .. }
             | Fault::TooLong
-            | Fault::AlphaPattern => (ErrorKind::Unsupported, codes::UNSUPPORTED),
+            | Fault::Pattern { .. } => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             Fault::Config(_) | Fault::ConfigLen { .. } => (ErrorKind::Malformed, "header"),
             _ => (ErrorKind::Misuse, codes::MISUSE),
         };

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zt::container::memory::in_memory;
 use zt::formats::element_count;
-use zt::{Error, OwnedTensor, Result};
+use zt::{Error, Object, OwnedTensor, Result, Source};
 use zt_convert::Kinds;
 use zt_foreign::{ConvertOptions, Input, InputOptions};
 
 use crate::arithmetic::computed::{Computed, Formula, all_values, floating};
 use crate::arithmetic::config::Config;
-use crate::arithmetic::factors::{Pair, pairs};
+use crate::arithmetic::factors::{Pair, parts};
 use crate::arithmetic::fault::Fault;
 
 /// What peft calls the file of an adapter, the preferred one first.
@@ -61,8 +61,9 @@ impl Lora {
     /// The factors of `NAME.weight` are `base_model.model.NAME.lora_A.weight` and `.lora_B.weight`. The
     /// prefix may be missing, and the name of the adapter may stand before `.weight`. All dimensions after
     /// the first count as one, as convolutions have them. The product is transposed for
-    /// `lora_embedding_A` and `lora_embedding_B`, and for all weights if the configuration has
-    /// `fan_in_fan_out`.
+    /// `lora_embedding_A` and `lora_embedding_B`, and for all matrices if the configuration has
+    /// `fan_in_fan_out`. `rank_pattern` and `alpha_pattern` are regular expressions of the ends of names, as peft
+    /// has them. A tensor of a module in `modules_to_save` replaces that of the base, in the base's dtype.
     ///
     /// B·A is summed up as f64, from the first column of B to the last. The sum is multiplied by the scale,
     /// W is added, and the result is rounded once, to the dtype of W or to [`ConvertOptions::dtype`]. This is
@@ -79,22 +80,28 @@ impl Lora {
     ///
     /// Before a value is read: code `not-found` for a weight that `base` lacks; `unsupported` for a tensor
     /// of the adapter that is no factor, as those of DoRA, and for a weight that is not dense and
-    /// floating-point; `misuse` for shapes that do not fit, and without a scale. Reading the values is an error of
+    /// floating-point; `misuse` for shapes that do not fit, for a rank that is not the configuration's, and without a
+    /// scale. Reading the values is an error of
     /// code `lossy` if one of them is infinite in the dtype of the result, unless
     /// [`ConvertOptions::allow_inf`].
     pub fn merge(&self, base: &Input, options: &ConvertOptions<'_>) -> Result<Input> {
         let blame = |error: Error| self.adapter.blame(error);
-        let pairs = pairs(self.adapter.file()).map_err(blame)?;
-        let mut names = pairs.iter();
-        let missing = |(weight, _): &(&String, _)| base.file().get(weight).is_none();
-        if let Some((weight, pair)) = names.find(missing) {
-            let (base, more) = (weight.clone(), names.filter(missing).count());
+        let parts = parts(self.adapter.file(), |name| self.config.saves(name)).map_err(blame)?;
+        let pairs = parts.pairs.iter().map(|(weight, pair)| (weight.as_str(), pair.a));
+        let mut names = pairs.chain(parts.saved.iter().map(|(weight, saved)| (*weight, *saved)));
+        let missing = |(weight, _): &(&str, _)| base.file().get(weight).is_none();
+        if let Some((weight, name)) = names.find(missing) {
+            let (base, more) = (weight.to_owned(), names.filter(missing).count());
             let error = Error::from(Fault::NoBase { base, more });
-            return Err(blame(error.with_object(pair.a)));
+            return Err(blame(error.with_object(name)));
         }
         let latest = Arc::new(Mutex::new(None));
         let mut sums = HashMap::new();
-        for (weight, pair) in &pairs {
+        for (weight, saved) in &parts.saved {
+            let sum = self.saved(base, weight, saved, options)?;
+            sums.insert(*weight, sum);
+        }
+        for (weight, pair) in &parts.pairs {
             let tensor = base.file().owned_tensor(weight);
             let tensor = tensor.map_err(|error| base.blame(error))?;
             let delta = self.delta(&tensor, pair, &latest).map_err(blame)?;
@@ -105,6 +112,30 @@ impl Lora {
         let paths = base.paths().iter().chain(self.adapter.paths());
         let paths: Vec<PathBuf> = paths.cloned().collect();
         Ok(Input::new(file, paths))
+    }
+
+    /// The values that the adapter has for a tensor of the base, in the type of that.
+    fn saved(
+        &self,
+        base: &Input,
+        weight: &str,
+        saved: &str,
+        options: &ConvertOptions<'_>,
+    ) -> Result<(Object, Arc<dyn Source>)> {
+        let tensor = base.file().owned_tensor(weight).map_err(|error| base.blame(error))?;
+        let blame = |error: Error| self.adapter.blame(error.with_object(saved));
+        let saved = self.adapter.file().owned_tensor(saved).map_err(blame)?;
+        let (expected, found) = (tensor.tensor().shape(), saved.tensor().shape());
+        if expected != found {
+            let (expected, found) = (expected.to_vec(), found.to_vec());
+            let base = weight.to_owned();
+            return Err(blame(Fault::SavedShape { found, base, expected }.into()));
+        }
+        if floating(&saved.tensor()).is_none() {
+            return Err(blame(Fault::NotFloating.into()));
+        }
+        let sum = Computed::object(vec![tensor.clone(), saved.clone()], Replaced, options);
+        sum.map_err(|error| base.blame(error))
     }
 
     /// What is added to a weight.
@@ -120,7 +151,9 @@ impl Lora {
             }
         }
         let [of_weight, of_a, of_b] = [weight, a.tensor(), b.tensor()].map(|it| it.shape());
-        let is_transposed = pair.is_embedding || self.config.is_transposed();
+        // Only linear layers are stored transposed, and a convolution has more dimensions.
+        let is_transposed =
+            pair.is_embedding || self.config.is_transposed() && of_weight.len() == 2;
         let fits = || {
             let ([rows, columns @ ..], [rank, of_a @ ..], [of_b, rank_of_b @ ..]) =
                 (of_weight, of_a, of_b)
@@ -144,7 +177,10 @@ impl Lora {
             };
             Error::from(fault).with_object(pair.a)
         })?;
-        let scale = self.scale.map_or_else(|| self.config.scale(rank), Ok)?;
+        let module = weight.name().trim_end_matches(".weight");
+        let scale = || self.config.scale(module, rank);
+        let scale = self.scale.map_or_else(scale, Ok);
+        let scale = scale.map_err(|error| error.with_object(pair.a))?;
         Ok(Delta {
             name: weight.name().to_owned(),
             rank: in_memory(rank),
@@ -188,6 +224,23 @@ struct Factors {
     left: Vec<f64>,
     /// `rank` rows, each with a value for each column of the weight.
     right: Vec<f64>,
+}
+
+/// The values of the second tensor in the place of those of the first.
+struct Replaced;
+
+impl Formula for Replaced {
+    type Prepared = ();
+
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn compute(&self, (): &(), _: u64, values: &mut [f64], others: &[Vec<f64>]) {
+        if let [other] = others {
+            values.copy_from_slice(other);
+        }
+    }
 }
 
 impl Formula for Delta {

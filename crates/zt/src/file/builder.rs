@@ -419,6 +419,17 @@ impl File {
         builder.build()
     }
 
+    /// The same file with these warnings, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::attributes`].
+    pub fn with_warnings(&self, warnings: impl IntoIterator<Item = Warning>) -> Result<File> {
+        let mut builder = self.rebuilt(|name| Some(name.to_owned()))?;
+        warnings.into_iter().for_each(|warning| builder.warning(warning));
+        builder.build()
+    }
+
     /// A builder with the objects that `choose` gives a name, and the attributes and warnings of the file.
     fn rebuilt(&self, choose: impl FnMut(&str) -> Option<String>) -> Result<FileBuilder> {
         let inner = &self.inner;
