@@ -11,6 +11,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use zt::{Error, Result};
@@ -98,6 +99,8 @@ pub(crate) struct Ranges {
     /// The last range that was requested without an announcement.
     unannounced: Range<u64>,
     uses: u64,
+    /// The last failure, and until when nothing else is requested.
+    given_up: Option<(Instant, Error)>,
     /// Beginnings of the last parts that were read whole, and their bytes.
     read: VecDeque<u64>,
     read_len: u64,
@@ -176,7 +179,7 @@ impl Ranges {
     /// The next part to request, if fewer than `most` are coming and it fits into `memory`. Its state
     /// becomes [`State::Coming`].
     pub(crate) fn next(&mut self, most: usize, memory: u64) -> Option<Range<u64>> {
-        loop {
+        while self.gave_up().is_none() {
             let start = *self.wanted.front()?;
             let part = self.parts.get(&start);
             let Some(part) = part.filter(|part| matches!(part.state, State::Wanted)) else {
@@ -195,6 +198,14 @@ impl Ranges {
             }
             return self.ask(start);
         }
+        None
+    }
+
+    /// Why nothing is requested now: a request failed, and the time that it took has not passed again. A
+    /// server that has stopped answering would hold each further reader as long as the first.
+    fn gave_up(&self) -> Option<&Error> {
+        let (until, error) = self.given_up.as_ref()?;
+        (Instant::now() < *until).then_some(error)
     }
 
     /// The part at `offset`, if it was not requested yet. A reader waits for it, so it may exceed `memory`.
@@ -234,8 +245,8 @@ impl Ranges {
         }
     }
 
-    /// Sets the outcome of the request for the part that begins at `start`.
-    pub(crate) fn arrive(&mut self, start: u64, outcome: Result<Bytes>) {
+    /// Sets the outcome of the request for the part that begins at `start`, which took this time.
+    pub(crate) fn arrive(&mut self, start: u64, outcome: Result<Bytes>, took: Duration) {
         let Some(part) = self.parts.get_mut(&start) else {
             return;
         };
@@ -245,6 +256,8 @@ impl Ranges {
             Ok(bytes) => part.state = State::Here(bytes),
             Err(error) => {
                 self.held = self.held.strict_sub(len);
+                let until = Instant::now().checked_add(took);
+                self.given_up = until.map(|until| (until, error.clone()));
                 part.state = State::Failed(error);
             }
         }
@@ -257,14 +270,17 @@ impl Ranges {
         let Some(start) = self.part_at(offset).map(|(start, _)| start) else {
             let next = self.parts.range(offset..).next();
             let until = next.map_or(u64::MAX, |(start, _)| *start);
-            return Found::Nothing { until };
+            let gave_up = self.gave_up().cloned().map(Found::Failed);
+            return gave_up.unwrap_or(Found::Nothing { until });
         };
+        let gave_up = self.gave_up().cloned();
         let Some(part) = self.parts.get_mut(&start) else {
             return Found::Wait;
         };
         part.used = uses;
         match &part.state {
-            State::Wanted | State::Coming => Found::Wait,
+            State::Wanted => gave_up.map_or(Found::Wait, Found::Failed),
+            State::Coming => Found::Wait,
             State::Failed(error) => {
                 let error = error.clone();
                 self.parts.remove(&start);
@@ -347,6 +363,8 @@ const fn weight(len: u64) -> usize {
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, reason = "tests")]
 mod tests {
+    use std::time::Duration;
+
     use super::{Bytes, Covered, Found, KEPT, Ranges, SMALL};
 
     #[test]
@@ -413,7 +431,7 @@ mod tests {
         ranges.skip(KEPT - 10..KEPT + 10);
         while let Some(range) = ranges.next(9, len) {
             let bytes = Bytes::from(vec![1; usize::try_from(KEPT).unwrap()]);
-            ranges.arrive(range.start, Ok(bytes));
+            ranges.arrive(range.start, Ok(bytes), Duration::ZERO);
         }
         ranges.take(0, KEPT - 10);
         ranges.take(KEPT + 10, KEPT);
@@ -429,7 +447,7 @@ mod tests {
         let all = KEPT;
         let small = std::iter::from_fn(|| ranges.next(2, all)).count();
         assert_eq!(small, 8);
-        ranges.arrive(0, Ok(Bytes::from_static(&[0])));
+        ranges.arrive(0, Ok(Bytes::from_static(&[0])), Duration::ZERO);
         assert_eq!(ranges.next(2, all), Some(8 * SMALL..8 * SMALL + 1));
         ranges.want(10 * SMALL..11 * SMALL, SMALL);
         assert_eq!(ranges.next(2, all), None);
@@ -442,7 +460,7 @@ mod tests {
         ranges.want(0..3 * KEPT, KEPT);
         while let Some(range) = ranges.next(9, 3 * KEPT) {
             let bytes = Bytes::from(vec![1; usize::try_from(KEPT).unwrap()]);
-            ranges.arrive(range.start, Ok(bytes));
+            ranges.arrive(range.start, Ok(bytes), Duration::ZERO);
         }
         for (part, kept) in [(0, 0), (1, 1), (2, 0)] {
             ranges.take(part * KEPT, KEPT);

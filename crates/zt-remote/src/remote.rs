@@ -4,6 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
 
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Folder, Opened};
@@ -110,7 +111,13 @@ impl Remote {
     /// `/` between them.
     pub fn beside(&self, locations: &[&str]) -> Vec<Result<Option<Self>>> {
         let mut found = Vec::with_capacity(locations.len());
+        let mut gave_up: Option<Error> = None;
         for locations in locations.chunks(self.shared.options.in_flight) {
+            if let Some(error) = &gave_up {
+                found.extend(locations.iter().map(|_| Err(error.clone())));
+                continue;
+            }
+            let begun = Instant::now();
             let ask = |location: &&str| {
                 let address = self.object.address().below(location)?;
                 Asked::new(address, &self.shared.options)
@@ -122,7 +129,12 @@ impl Remote {
                 found.push(match opened {
                     Ok(remote) => Ok(Some(remote)),
                     Err(error) if is_missing(&error) => Ok(None),
-                    Err(error) => Err(error),
+                    Err(error) => {
+                        // The server has stopped answering. Each further group would wait as long.
+                        let is_silent = begun.elapsed() >= self.shared.options.timeout;
+                        gave_up = gave_up.or(is_silent.then(|| error.clone()));
+                        Err(error)
+                    }
                 });
             }
         }
@@ -199,10 +211,11 @@ impl Shared {
         let range = start.strict_sub(base)..range.end.strict_sub(base);
         let len = range.end.strict_sub(range.start);
         let memory = ranges.memory(len, self.options.part);
+        let begun = Instant::now();
         let spawned = runtime::spawn(async move {
             let outcome = object.fetch(range, memory).await;
             let mut ranges = shared.ranges();
-            ranges.arrive(start, outcome);
+            ranges.arrive(start, outcome, begun.elapsed());
             // If no thread can be started, a reader that needs the part returns the error.
             let _ = shared.fetch_ahead(&mut ranges);
             drop(ranges);
@@ -210,7 +223,7 @@ impl Shared {
         });
         spawned.map(drop).inspect_err(|error| {
             let error = io::Error::new(error.kind(), error.to_string());
-            ranges.arrive(start, Err(error.into()));
+            ranges.arrive(start, Err(error.into()), begun.elapsed());
         })
     }
 

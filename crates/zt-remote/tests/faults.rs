@@ -202,6 +202,35 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
     }
 }
 
+/// The first tensor waits for the server, and the others do not wait again.
+#[test]
+fn a_server_that_stops_after_its_first_answer_holds_a_command_once() {
+    let mut bytes = Vec::new();
+    let mut writer = zt::Writer::new(&mut bytes).unwrap();
+    let values = vec![1.0f32; 100_000];
+    for layer in 0..40 {
+        let dense = zt::Dense::from_slice(&[100_000], &values).unwrap();
+        writer.add(&format!("layer.{layer}"), &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let server = Server::with("m.zt", bytes);
+    for number in 1..2000 {
+        server.fail(number, Fault::Silent);
+    }
+    let options = options().timeout(std::time::Duration::from_millis(500));
+    let (report, server) = limited("silent", move || {
+        let remote = Remote::open(&server.url("m.zt"), &options).unwrap();
+        let file = zt::OpenOptions::new().open_source(remote).unwrap();
+        (file.verify(&zt::VerifyOptions::new()).unwrap(), server)
+    });
+    // One more: the header of the file, which is looked at again.
+    assert_eq!(report.problems.len(), 41);
+    assert!(report.problems.iter().all(|problem| problem.code() == "io"));
+    // Requests that were under way together, each asked for again twice.
+    let requests = server.requests().len();
+    assert!(requests < 40, "{requests}");
+}
+
 #[test]
 fn faults_that_stay_are_not_tried_again() {
     for status in [401, 403, 404] {
