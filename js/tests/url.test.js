@@ -105,6 +105,36 @@ test("a file that is replaced, and one that is cut", async () => {
   await assert.rejects(file.tensor("blk.21.weight").values(), { code: "io" });
 });
 
+test("answers that are not what was asked", async () => {
+  const large = largeGguf();
+  const { url } = await server({ "large.gguf": { ...large, headers: { "Last-Modified": "Mon, 02 Mar 2026 10:00:00 GMT" } } });
+  const values = async (change) => {
+    let asked = 0;
+    const file = await open(url("large.gguf"), {
+      fetch: async (...of) => (asked++ ? change(await fetch(...of)) : fetch(...of)),
+    });
+    return file.tensor("blk.20.weight").values();
+  };
+  const withHeader = (name, value) => (response) => {
+    const headers = new Headers(response.headers);
+    headers.set(name, value);
+    return new Response(response.body, { status: response.status, headers });
+  };
+  await values((response) => response);
+  const range = (response) => withHeader("Content-Range", response.headers.get("Content-Range").replace(/\d+-/, "0-"))(response);
+  await assert.rejects(values(range), { code: "io", message: /asked for bytes/ });
+  const later = withHeader("Last-Modified", "Tue, 03 Mar 2026 10:00:00 GMT");
+  await assert.rejects(values(later), { code: "changed" });
+  let sent = 0;
+  const endless = (response) => {
+    const pull = (stream) => stream.enqueue(new Uint8Array(sent++ < 4096 ? 2 ** 20 : 0));
+    return new Response(new ReadableStream({ pull }), { status: 206, headers: response.headers });
+  };
+  await assert.rejects(values(endless), { code: "io", message: /more than/ });
+  assert.ok(sent < 4096, `${sent} MiB`);
+  await assert.rejects(open(url("large.gguf"), { fetch: async () => undefined }), { code: "io" });
+});
+
 test("the caller's fetch", async () => {
   const { url } = await server({ "moons.safetensors": bytesFile(MOONS) });
   const asked = [];

@@ -15,6 +15,9 @@ const url = globalThis.process?.getBuiltinModule?.("node:url");
 /** The first request for a file by URL. Most headers are shorter. */
 const FIRST = 2 ** 16;
 
+/** The longest answer of a server that ignores ranges: what one array can hold everywhere. */
+const LONGEST = 2 ** 31 - 1;
+
 /** The reader of what a user has. */
 export async function readerOf(source, options) {
   if (source instanceof ArrayBuffer || globalThis.SharedArrayBuffer && source instanceof SharedArrayBuffer) {
@@ -103,15 +106,17 @@ async function ofUrl(href, options) {
   const name = href.split(/[?#]/)[0];
   const request = async (init) => {
     try {
-      return await fetch(href, init);
+      const response = await fetch(href, init);
+      if (!response?.headers) throw new Error("the caller's fetch gave no response");
+      return response;
     } catch (error) {
       throw unreadable(`${name}: ${error.message}`, error);
     }
   };
   const range = (start, end) => request({ headers: { Range: `bytes=${start}-${end - 1}` } });
-  const body = async (response) => {
+  const body = async (response, limit) => {
     try {
-      return new Uint8Array(await response.arrayBuffer());
+      return await bodyOf(response, limit);
     } catch (error) {
       throw unreadable(`${name}: ${error.message}`, error);
     }
@@ -133,11 +138,12 @@ async function ofUrl(href, options) {
 
   const response = await range(0, FIRST);
   // The server ignores ranges and sends everything, or the file is empty.
-  if (response.status === 200) return { ...ofBytes(await body(response), { name }), beside };
+  if (response.status === 200) return { ...ofBytes(await body(response, LONGEST), { name }), beside };
   if (response.status === 416) return { ...ofBytes(new Uint8Array(), { name }), beside };
   expect(response, response.status === 206);
-  const first = await body(response);
-  let byteLength = total(response);
+  isAsked(response, 0, FIRST, name);
+  const first = await body(response, FIRST);
+  let byteLength = rangeOf(response)?.total;
   if (byteLength === undefined) {
     // Without `Access-Control-Expose-Headers`, a page does not see `Content-Range` of another origin.
     const head = await request({ method: "HEAD" });
@@ -145,22 +151,57 @@ async function ofUrl(href, options) {
     byteLength = Number(head.headers.get("Content-Length") ?? NaN);
     if (!Number.isSafeInteger(byteLength)) throw unreadable(`${name}: the server gives no length`);
   }
-  const tag = response.headers.get("ETag");
+  const version = versionOf(response);
   const read = async (offset, length) => {
     const response = await range(offset, offset + length);
-    const isChanged = (total(response) ?? byteLength) !== byteLength || response.headers.get("ETag") !== tag;
+    const { total = byteLength } = rangeOf(response) ?? {};
+    const isChanged = total !== byteLength || versionOf(response) !== version;
     if (isChanged && response.ok) {
       const message = `${name}: was replaced while it was read: open it again`;
       throw new ZtError({ message, kind: "io", code: "changed" });
     }
     expect(response, response.status === 206);
-    return body(response);
+    isAsked(response, offset, offset + length, name);
+    return body(response, length);
   };
   return { name, byteLength, read, beside, first: first.subarray(0, byteLength) };
 }
 
-/** The length of the whole file, of `Content-Range: bytes 0-9/100`. */
-function total(response) {
-  const found = response.headers.get("Content-Range")?.match(/\/(\d+)$/);
-  return found ? Number(found[1]) : undefined;
+/** `Content-Range: bytes 0-9/100`; `undefined` where a page does not see it, or the total is unknown. */
+function rangeOf(response) {
+  const found = response.headers.get("Content-Range")?.match(/^bytes (\d+)-(\d+)\/(\d+)$/);
+  return found && { start: Number(found[1]), end: Number(found[2]) + 1, total: Number(found[3]) };
+}
+
+/** Refuses an answer with other bytes than the asked ones. It may end with the file. */
+function isAsked(response, start, end, name) {
+  const found = rangeOf(response);
+  if (found && (found.start !== start || found.end !== Math.min(end, found.total))) {
+    throw unreadable(`${name}: asked for bytes ${start} to ${end}, got ${found.start} to ${found.end}`);
+  }
+}
+
+/** What changes with the file. A file that has no tag has the time of its last change. */
+function versionOf(response) {
+  return response.headers.get("ETag") ?? response.headers.get("Last-Modified");
+}
+
+/** The bytes of an answer. More than `limit` are an error, and are not waited for. */
+async function bodyOf(response, limit) {
+  const chunks = [];
+  let length = 0;
+  const reader = response.body?.getReader();
+  for (;;) {
+    const { done, value } = await (reader?.read() ?? { done: true });
+    if (done) break;
+    chunks.push(value);
+    length += value.length;
+    if (length > limit) {
+      await reader.cancel();
+      throw new Error(`the server sends more than the ${limit} bytes that were asked for`);
+    }
+  }
+  const bytes = new Uint8Array(length);
+  for (const chunk of chunks.reverse()) bytes.set(chunk, length -= chunk.length);
+  return bytes;
 }
