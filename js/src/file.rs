@@ -126,6 +126,7 @@ impl OpenFile {
             ("problems", array(report.problems.iter().map(fields))),
             ("warnings", array(report.warnings.iter().map(warning))),
             ("unverified", array(unverified)),
+            ("manifestDigest", report.manifest_digest.map_or(JsValue::NULL, JsValue::from)),
             ("byteLength", number(report.bytes)),
         ]))
     }

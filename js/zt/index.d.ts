@@ -178,6 +178,8 @@ export interface Report {
   warnings: FileWarning[];
   /** Components without a digest. */
   unverified: { tensor: string; role: string }[];
+  /** Whether the manifest of a `.zt` file has a digest of its own, which was right; `null` for others. */
+  manifestDigest: boolean | null;
   /** Decoded bytes that were checked. */
   byteLength: number;
 }

@@ -1,15 +1,16 @@
 //! CBOR that is and is not accepted, the version, and the root. Spec: §3.1, §3.2, §11.
 
-use zt::{DType, Value};
+use zt::{DType, DigestAlgorithm, Value};
 
 use super::{Case, accepted, good, refused, valid, warned};
 use crate::cbor::{
     self, BREAK, Cbor, array, chunked, head, head_of_width, map, nested_arrays, text, uint,
 };
+use crate::digest;
 use crate::draft::{Draft, Item};
 
 pub(super) fn cases() -> Vec<Case> {
-    [nesting(), spelling(), malformed(), duplicates(), versions()].concat()
+    [nesting(), spelling(), malformed(), duplicates(), versions(), digests()].concat()
 }
 
 fn file() -> Draft {
@@ -419,6 +420,53 @@ fn duplicates() -> Vec<Case> {
                     draft.with(name, Item::dense(&[], DType::U8, &[1]))
                 })
             },
+        ),
+    ]
+}
+
+/// The digest that a manifest carries of itself. Spec: §3.6.
+fn digests() -> Vec<Case> {
+    let key = "zt.manifest_digest";
+    let zeros = file().set(key, text("crc32c:0x00000000"));
+    let manifest = zeros.cbor();
+    let sum = digest(DigestAlgorithm::Crc32c, &manifest[..manifest.len() - 8]);
+    let sealed = file().set(key, text(&sum));
+    let changed = |from: &str, to: &str| {
+        sealed.build_with(|bytes| {
+            let mut windows = bytes.windows(from.len());
+            let at = windows.rposition(|window| window == from.as_bytes()).unwrap();
+            bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        })
+    };
+    let wrong = |name, about, bytes| refused(name, "§3.6", about, "digest-mismatch", bytes);
+    vec![
+        valid("manifest_digest", "§3.6", "a manifest with its digest", sealed.clone()),
+        wrong("manifest_digest_zeros", "a digest of other bytes", zeros.build()),
+        wrong("manifest_digest_name", "another name of the object", changed("\u{61}w", "\u{61}x")),
+        wrong("manifest_digest_key", "a changed letter in the key", changed("zt.man", "zt.mam")),
+        wrong(
+            "manifest_digest_value",
+            "a changed letter in the value",
+            changed("crc32c:0x", "crc32b:0x"),
+        ),
+        wrong(
+            "manifest_digest_lower_case",
+            "the digits in lower case",
+            changed(&sum, &sum.to_lowercase()),
+        ),
+        accepted(
+            "manifest_digest_not_last",
+            "§3.6",
+            "a pair of this key that is not the last",
+            "it is an unknown field there",
+            sealed.clone().set("zzzzzzzzzzzzzzzzzzzzzzzzzz", uint(1)),
+        ),
+        accepted(
+            "manifest_digest_other",
+            "§3.6",
+            "a last pair of another key",
+            "it is an unknown field",
+            file().set("content_digest", text("crc32c:0x00000000")),
         ),
     ]
 }

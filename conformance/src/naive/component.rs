@@ -219,6 +219,18 @@ fn parse_digest(text: &str) -> Option<Sum> {
     }
 }
 
+/// Whether a manifest has the digest that it carries of itself (§3.6), or carries none.
+pub(super) fn has_own_digest(manifest: &[u8]) -> bool {
+    let fixed = b"\x72zt.manifest_digest\x71crc32c:0x";
+    let Some(start) = manifest.len().checked_sub(fixed.len() + 8) else {
+        return true;
+    };
+    let (covered, digits) = manifest.split_at(start + fixed.len());
+    let same = covered[start..].iter().zip(fixed).filter(|(found, right)| found == right).count();
+    let right = format!("{:08X}", crc32c(covered));
+    same + 8 < fixed.len() || same == fixed.len() && digits == right.as_bytes()
+}
+
 /// Castagnoli's checksum, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     let bit = |sum: u32| match sum & 1 {

@@ -49,6 +49,9 @@ pub enum Verdict {
 pub fn read(file: &[u8], budget: Budget) -> Option<BTreeMap<String, Verdict>> {
     let framing = framing::locate(file, budget)?;
     let root = cbor::parse(framing.manifest(file))?;
+    if framing.layout == Layout::V1_1 && !component::has_own_digest(framing.manifest(file)) {
+        return None;
+    }
     let objects = match framing.layout {
         Layout::V0_1 => legacy::tensors_0_1(&root)?,
         Layout::V1_0 => legacy::tensors_1_0(&root)?,

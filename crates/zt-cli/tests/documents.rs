@@ -310,6 +310,7 @@ fn verify_counts_what_it_checked() {
         "bytes",
         "components",
         "file",
+        "manifest_digest",
         "objects",
         "ok",
         "problems",

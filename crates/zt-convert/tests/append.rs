@@ -145,6 +145,7 @@ fn nothing_is_added_to_a_file_with_faults() {
     let mut bytes = std::fs::read(&old).unwrap();
     let at = bytes.windows(4).rposition(|it| it == b"\x63f32").unwrap();
     bytes[at..at + 4].copy_from_slice(b"\x63f99");
+    zt::manifest::ManifestDigest::renew(&mut bytes);
     std::fs::write(&old, &bytes).unwrap();
     let other = file(dir.path(), "c.zt", &[("c", 1.0)], &[]);
     let options = ConvertOptions::new(ZT);

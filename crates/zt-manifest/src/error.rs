@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use zt_container::Digest;
+
 use crate::dtype::DType;
 use crate::text::Text;
 use crate::version::Version;
@@ -79,6 +81,13 @@ pub enum Error {
         offset: Option<u64>,
         /// The name, abridged.
         name: String,
+    },
+    /// The manifest's bytes do not have the digest that it carries. Spec: §3.6.
+    Digest {
+        /// The digest that it carries, as text.
+        expected: String,
+        /// The digest of its bytes.
+        found: Digest,
     },
     /// More than [`crate::Limits`] grants.
     Limit(LimitExceeded),
@@ -239,6 +248,7 @@ impl Error {
             Error::Version { .. } => "version",
             Error::DType { .. } => "dtype",
             Error::Encoding { .. } => "encoding",
+            Error::Digest { .. } => "digest-mismatch",
             Error::Container(error) => error.code(),
             Error::Convert { .. } => "attribute",
             Error::Misuse(Misuse::DuplicateName(_) | Misuse::DuplicateRole { .. }) => {
@@ -259,6 +269,7 @@ impl Error {
             | Error::Limit(
                 LimitExceeded::Nesting { offset, .. } | LimitExceeded::Key { offset, .. },
             ) => Some(*offset),
+            Error::Digest { .. } => Some(0),
             Error::Schema { offset, .. }
             | Error::Missing { offset, .. }
             | Error::DType { offset, .. }
@@ -322,6 +333,11 @@ impl fmt::Display for Error {
             }
             Error::Encoding { name, .. } => {
                 format!("encoding {name:?} is neither raw nor zstd")
+            }
+            Error::Digest { expected, found } => {
+                format!(
+                    "the manifest was changed: its digest is {expected}, that of its bytes {found}"
+                )
             }
             Error::Limit(limit) => limit.to_string(),
             Error::Container(error) => error.to_string(),

@@ -10,6 +10,7 @@ use crate::object::Object;
 use crate::plain;
 use crate::raw::{Fault, RawObject};
 use crate::schema::{self, ROOT_KEYS, describe};
+use crate::seal::{self, ManifestDigest};
 use crate::validate::Placement;
 use crate::value::Value;
 use crate::version::{NEWEST_MINOR, Version};
@@ -43,6 +44,7 @@ pub struct Index<B> {
     /// Where the objects begin and end, so that [`Index::extra`] can pass over them.
     objects: (usize, usize),
     limits: Limits,
+    digest: ManifestDigest,
     warnings: Vec<Warning>,
 }
 
@@ -89,6 +91,10 @@ impl<B: AsRef<[u8]>> Index<B> {
             attributes: root.attributes,
             objects: root.objects.unwrap_or_default(),
             limits: *limits,
+            digest: match layout {
+                Layout::V1_1 => ManifestDigest::of(bytes),
+                _ => ManifestDigest::Absent,
+            },
             warnings,
             cbor,
         })
@@ -97,6 +103,28 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// The version that the manifest declares; none in layout 0.1.
     pub const fn version(&self) -> Option<&Version> {
         self.version.as_ref()
+    }
+
+    /// Whether the manifest's bytes have the digest that it carries. [`Index::parse`] takes damaged bytes,
+    /// too: a repair can use them.
+    ///
+    /// Spec: §3.6.
+    pub const fn digest(&self) -> &ManifestDigest {
+        &self.digest
+    }
+
+    /// Refuses a manifest whose bytes have another digest than it carries.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Digest`]
+    pub fn check_digest(&self) -> Result<()> {
+        match &self.digest {
+            ManifestDigest::Wrong { expected, found } => {
+                Err(Error::Digest { expected: expected.clone(), found: found.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Warnings about the file as a whole.
@@ -145,7 +173,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             let key = cursor.text()?;
             if key.is_some() && cursor.offset() == self.objects.0 {
                 cursor = Cursor::at(bytes, self.objects.1);
-            } else if matches!(key.as_deref(), Some("version" | "attributes")) {
+            } else if matches!(key.as_deref(), Some("version" | "attributes" | seal::KEY)) {
                 cursor.skip()?;
             } else {
                 cursor = start;

@@ -11,6 +11,7 @@ use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::{Error, Misuse, Result};
 use crate::object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
+use crate::seal;
 use crate::text::Text;
 use crate::validate::Placement;
 use crate::version::VERSION;
@@ -147,7 +148,8 @@ impl ManifestEncoder {
         }
         let mut head = Encoder::default();
         let known = 2 + usize::from(attributes.is_some());
-        let fields = head.begin_map(known + extra.len());
+        let hasher = seal::hasher();
+        let fields = head.begin_map(known + extra.len() + usize::from(hasher.is_some()));
         head.values(before, IN_ROOT, nesting())?;
         head.end_map(fields);
         head.out.extend_from_slice(OBJECTS);
@@ -174,7 +176,12 @@ impl ManifestEncoder {
             }
         }
         let runs = runs.into_iter().map(|(start, end)| self.bytes(start, end));
-        Ok(EncodedManifest { head: head.out, objects: runs.collect(), tail: tail.out })
+        let mut manifest =
+            EncodedManifest { head: head.out, objects: runs.collect(), tail: tail.out };
+        if let Some(hasher) = hasher {
+            seal::append(hasher, &mut manifest);
+        }
+        Ok(manifest)
     }
 
     fn bytes(&self, start: usize, end: usize) -> &[u8] {
@@ -187,7 +194,7 @@ impl ManifestEncoder {
 pub struct EncodedManifest<'e> {
     head: Vec<u8>,
     objects: Vec<&'e [u8]>,
-    tail: Vec<u8>,
+    pub(crate) tail: Vec<u8>,
 }
 
 impl EncodedManifest<'_> {

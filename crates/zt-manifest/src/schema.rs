@@ -10,11 +10,12 @@ use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::{Error, LimitExceeded};
 use crate::object::ByteOrder;
 use crate::raw::{RawComponent, RawObject};
+use crate::seal;
 use crate::text::{Text, intern};
 use crate::value::Value;
 
 /// The keys that 1.2 defines, for each map.
-pub(crate) const ROOT_KEYS: [&str; 3] = ["version", "attributes", "objects"];
+pub(crate) const ROOT_KEYS: [&str; 4] = ["version", "attributes", "objects", seal::KEY];
 pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
 pub(crate) const COMPONENT_KEYS: [&str; 8] =
     ["dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest", CHUNKS];

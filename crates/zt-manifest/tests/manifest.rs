@@ -8,7 +8,7 @@
 
 use zt_manifest::{
     Attributes, Blob, ByteOrder, Component, DType, Digest, EncodedObject, Encoding, Manifest,
-    ManifestEncoder, Misuse, Object, Span, Value,
+    ManifestDigest, ManifestEncoder, Misuse, Object, Span, Value,
 };
 use zt_manifest::{Error, Fault, Index, Layout, Limits, Warning};
 
@@ -50,7 +50,7 @@ fn writes_these_bytes_for_ever() {
     let mut manifest = manifest(vec![("long", object()), ("w", first)]);
     manifest.attributes = Some(Attributes::new());
     let expected = [
-        &b"\xA3\x67objects\xA2"[..],
+        &b"\xA4\x67objects\xA2"[..],
         b"\x61w\xA4\x65shape\x81\x19\x03\xE8\x66format\x65dense",
         b"\x6Aattributes\xA3\x61a\x03\x61b\x01\x62aa\x02",
         b"\x6Acomponents\xA1\x64data\xA8\x61x\xF9\x3E\x00\x64type\x67f8_e5m2\x65dtype\x62u8",
@@ -59,6 +59,7 @@ fn writes_these_bytes_for_ever() {
         b"\x64long\xA3\x65shape\x82\x02\x03\x66format\x65dense\x6Acomponents\xA1\x64data",
         b"\xA3\x65dtype\x63f32\x66length\x18\x18\x66offset\x18\x40",
         b"\x67version\x651.2.0\x6Aattributes\xA0",
+        b"\x72zt.manifest_digest\x71crc32c:0x9C1A9F0C",
     ]
     .concat();
     let bytes = manifest.to_cbor().unwrap();
@@ -71,9 +72,13 @@ fn writes_these_bytes_for_ever() {
 }
 
 #[test]
-fn an_empty_manifest_is_the_one_that_1_2_writers_write_but_for_the_order() {
+fn an_empty_manifest_is_the_one_that_1_2_writers_write_but_for_the_order_and_the_digest() {
     let bytes = Manifest::default().to_cbor().unwrap();
-    assert_eq!(bytes, b"\xA2\x67objects\xA0\x67version\x651.2.0");
+    let expected = [
+        &b"\xA3\x67objects\xA0\x67version\x651.2.0"[..],
+        b"\x72zt.manifest_digest\x71crc32c:0x143CAC55",
+    ];
+    assert_eq!(bytes, expected.concat());
 }
 
 #[test]
@@ -287,4 +292,40 @@ fn a_warning_says_what_it_is_about() {
         assert_eq!((warning.code(), warning.role()), (code, role));
         assert!(warning.to_string().contains(words), "{warning}");
     }
+}
+
+/// §3.6: the last pair of the root, in a file of another program's unknown fields too.
+#[test]
+fn a_manifest_carries_its_digest_and_every_flip_is_seen() {
+    let extra = Attributes::from([("a key that is sorted behind the digest", 7u64)]);
+    let objects = vec![("layer.weight".to_owned(), Object::new([2, 3], "dense"))];
+    let manifest = Manifest { objects, extra, ..Manifest::default() };
+    let cbor = manifest.to_cbor().unwrap();
+    let (covered, digits) = cbor.split_at(cbor.len() - 8);
+    assert!(covered.ends_with(b"\x72zt.manifest_digest\x71crc32c:0x"));
+    let sum = zt_container::DigestAlgorithm::Crc32c.digest(covered).unwrap().to_string();
+    assert!(sum.as_bytes().ends_with(digits));
+    let index = |cbor: Vec<u8>| Index::parse(cbor, Layout::V1_1, &Limits::default());
+    let sound = index(cbor.clone()).unwrap();
+    assert_eq!(*sound.digest(), ManifestDigest::Right);
+    assert_eq!(sound.extra().unwrap(), manifest.extra);
+    let mut decoded = 0;
+    for bit in 0..cbor.len() * 8 {
+        let mut flipped = cbor.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(index) = index(flipped) {
+            assert!(matches!(index.digest(), ManifestDigest::Wrong { .. }), "bit {bit}");
+            assert_eq!(index.check_digest().unwrap_err().code(), "digest-mismatch");
+            decoded += 1;
+        }
+    }
+    assert!(decoded > 100, "{decoded}");
+}
+
+#[test]
+fn a_manifest_of_others_has_no_digest() {
+    let cbor = b"\xa2\x67objects\xa0\x67version\x651.2.0";
+    let index = Index::parse(&cbor[..], Layout::V1_1, &Limits::default()).unwrap();
+    assert_eq!(*index.digest(), ManifestDigest::Absent);
+    index.check_digest().unwrap();
 }

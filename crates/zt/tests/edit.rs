@@ -9,6 +9,7 @@ use zt::{
     Attributes, Dense, File, ObjectFormat, Registry, Signature, Value, VerifyOptions, WriteOptions,
     Writer,
 };
+use zt_manifest::ManifestDigest;
 
 type Result<T = (), E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
@@ -159,6 +160,7 @@ fn with_a_faulty_object(fixture: &Fixture) -> Result<Vec<u8>> {
     let dtype = b"dtypeci32";
     let at = bytes.windows(dtype.len()).rposition(|text| text == dtype);
     bytes[at.unwrap() + dtype.len() - 1] = b'3';
+    ManifestDigest::renew(&mut bytes);
     std::fs::write(fixture.path(), &bytes)?;
     Ok(bytes)
 }
@@ -234,6 +236,7 @@ fn a_later_version_is_read_and_not_edited() -> Result {
     let version = b"1.2.0";
     let at = bytes.windows(version.len()).position(|it| it == version);
     bytes[at.unwrap() + 2] = b'3';
+    ManifestDigest::renew(&mut bytes);
     std::fs::write(fixture.path(), &bytes)?;
     assert_eq!(values(&File::open(fixture.path())?).len(), 2);
     let error = File::edit(fixture.path()).unwrap_err();

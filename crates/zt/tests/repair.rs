@@ -14,6 +14,7 @@ use repaired::{
 use simulated::{Failure, Recorder, dense};
 use zt::repair::{Fate, Standing, Verdict, examine, repair_storage};
 use zt::{File, Memory, Storage, WriteOptions, Writer};
+use zt_manifest::ManifestDigest;
 
 #[test]
 fn a_sound_file_is_reported_sound_and_not_changed() {
@@ -336,6 +337,7 @@ fn an_object_whose_entry_cannot_be_read_keeps_the_file_from_being_mended() {
     let at = file.windows(dtype.len()).rposition(|text| text == dtype);
     let mut file = file;
     file[at.unwrap() + 1] = b'q';
+    ManifestDigest::renew(&mut file);
     for torn in [&file[..], &[&file[..], b"junk"].concat()] {
         let (recovery, after) = mended(torn);
         assert_eq!(recovery.verdict(), Verdict::Damaged);

@@ -42,6 +42,13 @@ impl Verification {
         self.report.unverified.clone()
     }
 
+    /// Whether the manifest of a ``.zt`` file carries a digest of its own, which was right; None for files of
+    /// other kinds.
+    #[getter]
+    fn manifest_digest(&self) -> Option<bool> {
+        self.report.manifest_digest
+    }
+
     /// How many decoded bytes were checked.
     #[getter]
     fn nbytes(&self) -> u64 {

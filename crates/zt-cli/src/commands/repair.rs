@@ -33,7 +33,7 @@ use crate::output::text::{self, count, left_out};
 /// Without -o, FILE is repaired in place if the last saved version is complete: bytes after it are cut
 /// off, and a missing header or trailer is written. Objects and manifest are not changed. With -o, FILE is
 /// not changed. Every object whose digests match is saved to OUT. Components without a digest are
-/// saved too and reported as unproved. Names and shapes have no digests.
+/// saved too and reported as unproved, and so is everything if the manifest does not have its digest.
 ///
 /// A file of another kind is never changed. With -o, its objects that are whole are written to OUT, as
 /// `convert --skip-damaged` does. A .zt file whose end never arrived has no manifest: then names, shapes

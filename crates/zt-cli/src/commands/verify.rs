@@ -72,6 +72,9 @@ struct Document<'a> {
     /// Objects of unknown formats.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unchecked: &'a [String],
+    /// Whether the manifest of a .zt file has a digest of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest_digest: Option<bool>,
     problems: Vec<ErrorBody>,
     warnings: Vec<WarningBody<'a>>,
     /// Of the folder, in the document of its first file.
@@ -275,6 +278,7 @@ impl Verdict<'_> {
                 .map(|(object, component)| ComponentBody { object, component })
                 .collect(),
             unchecked: &report.unchecked,
+            manifest_digest: report.manifest_digest,
             problems: problems.chain(error.clone()).collect(),
             warnings: warnings(&report.warnings),
             findings: self.findings.iter().map(|it| self.finding(it)).collect(),
@@ -345,8 +349,12 @@ impl Verdict<'_> {
                 format!("; {objects} of an unknown format and not checked")
             }
         };
+        let manifest = match report.manifest_digest {
+            Some(false) => "; the manifest has no digest",
+            _ => "",
+        };
         output.line(&format!(
-            "{path}: {verdict}; {objects}, {components}, {bytes} read{unverified}{unchecked}"
+            "{path}: {verdict}; {objects}, {components}, {bytes} read{unverified}{manifest}{unchecked}"
         ))
     }
 }

@@ -177,6 +177,7 @@ pub fn faulty(dir: &Path) -> PathBuf {
     let mut bytes = std::fs::read(&path).unwrap();
     let at = bytes.windows(4).rposition(|window| window == b"\x63f32").unwrap();
     bytes[at..at + 4].copy_from_slice(b"\x63f99");
+    zt::manifest::ManifestDigest::renew(&mut bytes);
     std::fs::write(&path, bytes).unwrap();
     path
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use zt_container::{Chunks, Digest, Footer, Span};
 use zt_formats::Signature;
+use zt_manifest::ManifestDigest;
 
 use crate::check::survey::{Checks, Spent, Survey, judge};
 use crate::cores::parallel;
@@ -68,6 +69,9 @@ pub struct Report {
     /// Objects whose format is not registered. Their digests were compared. Their contents were not
     /// checked, because the format's rules are unknown.
     pub unchecked: Vec<String>,
+    /// Whether the manifest of a `.zt` file carries a digest of its own bytes, which opening compares.
+    /// `None`: a file of another kind.
+    pub manifest_digest: Option<bool>,
     /// Every fault, in the order of the data.
     pub problems: Vec<Error>,
     /// Warnings, which are no faults.
@@ -290,8 +294,13 @@ impl Verification<'_, '_> {
 impl File {
     /// A report with what was found when the file was opened.
     fn report_of_opening(&self) -> Report {
-        let mut report =
-            Report { objects: self.len() as u64, warnings: self.warnings(), ..Report::default() };
+        let digest = self.manifest_digest();
+        let mut report = Report {
+            objects: self.len() as u64,
+            warnings: self.warnings(),
+            manifest_digest: digest.map(|digest| *digest == ManifestDigest::Right),
+            ..Report::default()
+        };
         if let Some(truncated) = self.truncated() {
             report.warnings.retain(|warning| warning.code != truncated.code());
             report.problems.push(truncated.clone());

@@ -352,6 +352,7 @@ fn manifest_kind(error: &zt_manifest::Error) -> ErrorKind {
         E::Container(error) => container_kind(error),
         E::Limit { .. } => ErrorKind::Limit,
         E::Misuse { .. } => ErrorKind::Misuse,
+        E::Digest { .. } => ErrorKind::DigestMismatch,
         _ => ErrorKind::Malformed,
     }
 }

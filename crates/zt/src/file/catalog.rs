@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use zt_container::{Container, Layout, LimitExceeded, Limits, Source, Span};
 use zt_formats::{Buffer, Registry, Signature};
-use zt_manifest::{Attributes, Component, Index, Object, Placement, RawObject, Version, Warning};
+use zt_manifest::{
+    Attributes, Component, Index, ManifestDigest, Object, Placement, RawObject, Version, Warning,
+};
 
 use crate::cores::{parallel, stretches};
 use crate::error::{Error, Result};
@@ -253,8 +255,18 @@ impl AsRef<[u8]> for ManifestBytes {
 }
 
 impl Catalog {
-    /// One pass over the manifest of a `.zt` file.
+    /// As [`Catalog::from_damaged_zt`]; refuses a manifest that does not have the digest that it carries.
     pub(crate) fn from_zt(source: &Arc<dyn Source>, limits: &Limits) -> Result<Self> {
+        let catalog = Self::from_damaged_zt(source, limits)?;
+        if let Some(listed) = catalog.listed() {
+            let checked = listed.index.check_digest();
+            checked.map_err(|error| Error::in_manifest(error, listed.manifest))?;
+        }
+        Ok(catalog)
+    }
+
+    /// One pass over the manifest of a `.zt` file.
+    pub(crate) fn from_damaged_zt(source: &Arc<dyn Source>, limits: &Limits) -> Result<Self> {
         let container = Container::open(source, limits)?;
         let manifest = container.footer().manifest();
         let data = container.footer().data();
@@ -398,6 +410,11 @@ impl Catalog {
             listed.placement.layout == Layout::V1_0
                 || has_lost_page(listed.manifest, listed.index.cbor())
         })
+    }
+
+    /// What the manifest of a `.zt` file says about its own bytes.
+    pub(crate) fn manifest_digest(&self) -> Option<&ManifestDigest> {
+        self.listed().map(|listed| listed.index.digest())
     }
 
     pub(crate) fn placement(&self) -> Option<(&Placement, Option<&Version>)> {

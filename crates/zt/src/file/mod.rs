@@ -46,7 +46,7 @@ use std::sync::{Arc, OnceLock};
 
 use zt_container::{Layout, Source, Span};
 use zt_formats::Registry;
-use zt_manifest::{Attributes, Object, RawObject};
+use zt_manifest::{Attributes, ManifestDigest, Object, RawObject};
 
 use crate::cores::{debug, stretches};
 use crate::error::{Error, Fault, Result};
@@ -105,9 +105,10 @@ impl File {
         Self::from_source(catalog, source, remarks, options)
     }
 
-    /// As [`File::from_zt`], for a source that ends with a footer: no search for an unfinished edit.
-    pub(crate) fn from_whole_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
-        let catalog = Catalog::from_zt(&source, &options.limits)?;
+    /// As [`File::from_zt`], for a source that ends with a footer, also with a damaged manifest that
+    /// decodes: no search for an unfinished edit.
+    pub(crate) fn from_damaged_zt(source: Arc<dyn Source>, options: &OpenOptions) -> Result<Self> {
+        let catalog = Catalog::from_damaged_zt(&source, &options.limits)?;
         Self::from_source(catalog, source, Vec::new(), options)
     }
 
@@ -196,6 +197,11 @@ impl File {
     pub fn data_region(&self) -> Option<Span> {
         let placement = self.inner.catalog.placement();
         placement.map(|(placement, _)| placement.data)
+    }
+
+    /// What the manifest of a `.zt` file says about its own bytes; `None` for other kinds.
+    pub(crate) fn manifest_digest(&self) -> Option<&ManifestDigest> {
+        self.inner.catalog.manifest_digest()
     }
 
     /// The file's attributes, decoded anew at each call; `None` where there is no such field.

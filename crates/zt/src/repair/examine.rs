@@ -172,7 +172,7 @@ impl Examination<'_> {
         let (manifest, layout) = (copies.last.manifest, copies.last.layout);
         let source: Arc<dyn Source> = Arc::new(View::new(self.source, base, manifest, layout));
         let limits = self.options.limits;
-        let file = File::from_whole_zt(Arc::clone(&source), &OpenOptions::new().limits(limits))?;
+        let file = File::from_damaged_zt(Arc::clone(&source), &OpenOptions::new().limits(limits))?;
         let evidence = Evidence::of(&file, &mut Ledger::new(&source, limits, self.gauge))?;
         let generation = Generation::new(copies, &evidence, standing);
         Ok(self.with_header(Chosen::new(generation, file, evidence.objects)))
@@ -213,7 +213,7 @@ impl Examination<'_> {
     fn evidence(&mut self, candidate: &Candidate) -> Result<Option<(File, Evidence)>> {
         let view = View::new(self.source, 0, candidate.manifest, candidate.layout);
         let options = OpenOptions::new().limits(self.options.limits);
-        match File::from_whole_zt(Arc::new(view), &options) {
+        match File::from_damaged_zt(Arc::new(view), &options) {
             Ok(file) => {
                 let evidence = Evidence::of(&file, &mut self.ledger)?;
                 Ok(Some((file, evidence)))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use zt_container::{Blob, Span};
-use zt_manifest::Object;
+use zt_manifest::{ManifestDigest, Object};
 
 use super::ledger::{Ledger, Proof};
 use crate::error::{Error, Result};
@@ -13,9 +13,10 @@ use crate::file::{Entry, File};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fate {
-    /// Every component has the digest that the manifest records. The manifest itself has no digest.
+    /// Every component has the digest that the manifest records.
     Proved,
-    /// Every component is there, and at least one has no digest that can be checked.
+    /// Every component is there, and at least one has no digest that can be checked; or the manifest was
+    /// changed, so that names, shapes and types may be wrong.
     Unproved,
     /// Some components are there, and some are lost.
     Partial,
@@ -56,7 +57,8 @@ pub(super) struct Evidence {
     /// The numbers of components that are not empty, by their proofs.
     pub(super) proved: u64,
     pub(super) unproved: u64,
-    /// Includes objects whose entries cannot be read, or whose blobs lie elsewhere.
+    /// Includes objects whose entries cannot be read, or whose blobs lie elsewhere, and a manifest that does
+    /// not have its digest.
     pub(super) refuted: u64,
     /// Blobs that are not empty and have a digest that can be checked, the smallest first. Each
     /// blob comes once, with the number of its components: many places are searched for it, so
@@ -91,11 +93,13 @@ impl Evidence {
             *count = count.strict_add(1);
         }
         evidence.digested = digested(&blobs);
+        let is_changed = matches!(file.manifest_digest(), Some(ManifestDigest::Wrong { .. }));
+        evidence.refuted = evidence.refuted.strict_add(is_changed.into());
 
         let unread = ledger.exceeded();
         let mut proofs = proofs.into_iter();
         for entry in &entries {
-            let object = match entry.object() {
+            let mut object = match entry.object() {
                 Ok(object) => recovered(entry, object, &mut proofs, &unread),
                 Err(error) => {
                     evidence.refuted = evidence.refuted.strict_add(1);
@@ -107,6 +111,9 @@ impl Evidence {
                     }
                 }
             };
+            if is_changed && object.fate == Fate::Proved {
+                object.fate = Fate::Unproved;
+            }
             evidence.objects.push(object);
         }
         Ok(evidence)
