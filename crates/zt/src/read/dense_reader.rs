@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use zt_container::memory::in_memory;
-use zt_formats::{Buffer, Dense};
+use zt_formats::{Buffer, Dense, View};
 use zt_manifest::{DType, Text};
 
 use crate::cores::debug;
@@ -12,6 +12,7 @@ use crate::cores::ledger::Ledger;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, SplitElement, Tensor, copy_some, whole_elements};
+use crate::read::compressed::DATA;
 use crate::read::runs::RunReader;
 use crate::read::tiles::Tiled;
 
@@ -77,8 +78,8 @@ impl<'f> Tensor<'f> {
     /// As [`Tensor::to_dense`].
     pub fn dense_reader(&self) -> Result<DenseReader<'f>> {
         self.expect_meaning()?;
-        if self.format() == "dense" {
-            return Ok(Values::Stored(Box::new(self.reader("data")?)).into());
+        if self.format() == Dense::FORMAT {
+            return Ok(Values::Stored(Box::new(self.reader(DATA)?)).into());
         }
         let made = self.made()?.map_or_else(|| Made::whole(self.to_dense()?), Ok)?;
         Ok(Values::Made(made).into())

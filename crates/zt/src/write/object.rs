@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::mem;
 
 use zt_container::Limits;
-use zt_formats::{PlaneCodec, Signature};
+use zt_formats::{Dense, PlaneCodec, Signature, View};
 use zt_manifest::{Attributes, DType, Fields, Object, Text, check_component_count};
 
 use crate::cores::debug;
@@ -251,7 +251,7 @@ impl SuspendedObject {
     /// A guess, used only for the placement: only the data of a dense object has the length of its
     /// shape.
     fn expected_len(&self, dtype: DType) -> u64 {
-        if self.object.format != "dense" {
+        if self.object.format != Dense::FORMAT {
             return 0;
         }
         let shape = self.object.shape.iter();

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use zt_container::Limits;
 use zt_container::codec::SINGLE_FRAME_MAX;
-use zt_formats::{Bytes, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
+use zt_formats::{Bytes, Dense, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
 use zt_manifest::{Attributes, DType, Object};
 
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl Writer<'_> {
         let [(role, data)] = &new.components[..] else {
             return None;
         };
-        let is_dense = new.format == "dense" && role == "data";
+        let is_dense = new.format == Dense::FORMAT && role == "data";
         let codec = || {
             let attributes = new.attributes.as_ref();
             self.planes_of(&new.shape, data.dtype, data.logical_type(), attributes)

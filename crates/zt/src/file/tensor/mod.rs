@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use zt_container::{Blob, BlobReader, Encoding, Source, Span};
-use zt_formats::{Buffer, Bytes, Element, Elements, Parts, Signature, Typed, View, element_count};
+use zt_formats::{
+    Buffer, Bytes, Dense, Element, Elements, Parts, Signature, Typed, View, element_count,
+};
 use zt_manifest::{Attributes, ByteOrder, Component, DType, Object, Text};
 
 pub(crate) use self::component::{Located, elements_in, to_little_endian};
@@ -321,7 +323,7 @@ impl<'f> Tensor<'f> {
     /// [`crate::ErrorKind::Misuse`] where the object is not dense or holds another type; as
     /// [`Tensor::bytes`]; code `bool-value` for a `bool` that is neither 0 nor 1.
     pub fn values<T: Element>(&self) -> Result<Typed<'f, T>> {
-        self.expect_format("dense")?;
+        self.expect_format(Dense::FORMAT)?;
         self.expect_meaning()?;
         self.elements("data")?.into_typed().map_err(|error| self.blame_format(error))
     }
