@@ -63,7 +63,7 @@ pub use open::{
 };
 pub use outgoing::{
     AttributeChange, ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing,
-    Sink, Summary, Treatment, Written,
+    STORED_SHAPE, Sink, Summary, Treatment, Written,
 };
 #[cfg(feature = "json")]
 pub use tools::json;

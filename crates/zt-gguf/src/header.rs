@@ -33,6 +33,12 @@ pub(super) struct Tensor {
     pub(super) tensor_type: TensorType,
     /// Row-major.
     pub(super) shape: Vec<u64>,
+    /// The shape in the header, if the pairs record another.
+    pub(super) stored: Option<Vec<u64>>,
+    /// Why a recorded shape is wrong.
+    pub(super) fault: Option<Error>,
+    /// Why a recorded shape is not used.
+    pub(super) remark: Option<Error>,
     /// Absolute.
     pub(super) span: Span,
 }
@@ -145,7 +151,15 @@ fn place(infos: Vec<Info>, data: u64, alignment: u64, byte_len: u64) -> Result<V
             return Err(blame(Violation::Overflow));
         };
         (expected, is_exact) = (end, known.is_some());
-        tensors.push(Tensor { name, tensor_type: info.tensor_type, shape: info.shape, span });
+        tensors.push(Tensor {
+            name,
+            tensor_type: info.tensor_type,
+            shape: info.shape,
+            stored: None,
+            fault: None,
+            remark: None,
+            span,
+        });
     }
     Ok(tensors)
 }

@@ -24,6 +24,7 @@
 mod cursor;
 mod header;
 mod metadata;
+mod original;
 mod pairs;
 mod read;
 mod set;

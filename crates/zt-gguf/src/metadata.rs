@@ -10,7 +10,7 @@ use zt_foreign::{display, repeated};
 
 use crate::cursor::Cursor;
 use crate::pairs::TYPES;
-use crate::value_type::{VALUES_MAX, ValueType};
+use crate::value_type::{Scalar, VALUES_MAX, ValueType};
 use crate::violation::Violation;
 
 /// The pair with the alignment, and the alignment without that pair.
@@ -106,6 +106,15 @@ impl Metadata {
         placed.sort_by_key(|(place, _)| *place);
         let pairs = placed.into_iter().map(|(_, pair)| pair).collect();
         (Metadata { pairs }, lost)
+    }
+
+    /// Adds a pair, unless there is one with this key.
+    pub(super) fn add(&mut self, key: String, value: Value) {
+        let int32 = ValueType::Array(Scalar::Int32);
+        let held = Some(int32).filter(|int32| int32.write(&value, &mut Vec::new()));
+        let value_type = held.or_else(|| ValueType::of(&value));
+        let value_type = value_type.filter(|_| self.pairs.iter().all(|(known, ..)| *known != key));
+        self.pairs.extend(value_type.map(|value_type| (key, value_type, value)));
     }
 
     pub(super) fn remove(&mut self, key: &str) {

@@ -30,7 +30,7 @@ pub(super) fn merge(files: &mut [Attributes]) -> bool {
 fn forget_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);
     let parts = files.iter_mut().filter_map(|file| {
-        let count = number(file, SPLIT_COUNT).filter(|count| *count > 1)?;
+        let count = number(file, SPLIT_COUNT).filter(|count| *count > 0)?;
         let no = number(file, SPLIT_NO);
         let types = forget_part(file);
         if let Some(types) = types {
@@ -57,6 +57,19 @@ fn forget_part(file: &mut Attributes) -> Option<Vec<Value>> {
     let key = |item: &Value| Some(item.as_array()?.first()?.as_str()?.to_owned());
     types.retain(|item| !key(item).is_some_and(|key| SPLIT.contains(&&*key)));
     Some(types)
+}
+
+/// Removes a pair.
+pub(super) fn remove(attributes: &mut Attributes, key: &str) {
+    attributes.remove(key);
+    if let Some(Value::Array(types)) = attributes.remove(TYPES) {
+        let mut types = Vec::from(types);
+        let is_key = |item: &Value| {
+            item.as_array().and_then(|item| item.first()?.as_str().map(|found| found == key))
+        };
+        types.retain(|item| is_key(item) != Some(true));
+        attributes.insert(TYPES, Value::array(types));
+    }
 }
 
 /// The attributes of a file of a set: the reverse of [`merge`]. The first file has those of the set, as

@@ -1,10 +1,13 @@
 //! The kind `gguf`: a file as a [`zt::File`].
 
 use zt::foreign::{FileBuilder, Kind, SourceId};
-use zt::{Attributes, Blob, ByteOrder, Component, DType, Object, Result, Source, Warning};
-use zt_foreign::{AttributeChange, FileKind, FileWriter, Input, Opening, Probe};
+use zt::{
+    Attributes, Blob, ByteOrder, Component, DType, Object, RawObject, Result, Source, Warning,
+};
+use zt_foreign::{AttributeChange, FileKind, FileWriter, Input, Opening, Probe, STORED_SHAPE};
 
 use crate::header::{MAGIC, Tensor};
+use crate::original;
 use crate::pairs::{self, TYPES};
 use crate::set::{self, Set, SetPart};
 use crate::tensor_type::TensorType;
@@ -90,6 +93,14 @@ fn add(builder: &mut FileBuilder, part: SetPart, may_be_cut: bool) -> Option<Att
 /// Adds a tensor of any type as an object: a plain range of the file.
 fn add_tensor(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, source: SourceId) {
     let tensor_type = tensor.tensor_type;
+    if let Some(remark) = tensor.remark {
+        builder.tolerated(remark);
+    }
+    if let Some(fault) = tensor.fault {
+        let mut raw = RawObject::default();
+        raw.shape = Some(tensor.shape);
+        return builder.fault(tensor.name, raw, fault);
+    }
     let dtype = match tensor_type {
         TensorType::Plain(dtype) => dtype,
         TensorType::Blocks(_) | TensorType::Unknown(_) => DType::U8,
@@ -102,6 +113,10 @@ fn add_tensor(builder: &mut FileBuilder, tensor: Tensor, order: ByteOrder, sourc
     let mut object = Object::new(tensor.shape, tensor_type.format()).with_component("data", data);
     if order == ByteOrder::Big && tensor_type.has_words() {
         object.attributes = Some([(BYTE_ORDER, "big")].into());
+    }
+    if let Some(stored) = tensor.stored {
+        let attributes = object.attributes.get_or_insert_default();
+        attributes.insert(STORED_SHAPE, original::value(&stored));
     }
     if let TensorType::Unknown(id) = tensor_type {
         let message = format!(

@@ -15,6 +15,7 @@ use zt::{Attributes, Result, Source, Warning};
 use zt_foreign::{Fault, Neighbours, Opening, Refusal, display};
 
 use crate::header::Header;
+use crate::original;
 use crate::pairs::{self, SPLIT_COUNT, SPLIT_NO, SPLIT_TENSORS};
 use crate::violation::Violation;
 
@@ -28,7 +29,10 @@ pub(super) struct SetPart {
 impl SetPart {
     pub(super) fn read(source: Box<dyn Source>) -> Result<Self> {
         let mut header = Header::read(&source)?;
-        let attributes = std::mem::take(&mut header.metadata).into_attributes();
+        let mut attributes = std::mem::take(&mut header.metadata).into_attributes();
+        if let Some(attributes) = &mut attributes {
+            original::take(attributes, &mut header.tensors);
+        }
         Ok(SetPart { source, header, attributes })
     }
 
@@ -116,10 +120,10 @@ fn other(
         Refusal::Failed(error) => error,
         Refusal::Location(why) => Violation::PartPath { name: name.clone(), why }.into(),
         Refusal::Missing | Refusal::NeedsPath => {
-            let link = Fault::of_link(&from.with_file_name(&name));
+            let what = Fault::of_place(&from.with_file_name(&name));
             let name = name.clone();
-            match link {
-                Some(link) => Violation::PartLink { name, link }.into(),
+            match what {
+                Some(what) => Violation::PartPlace { name, what }.into(),
                 None => Violation::NoPart { name, count }.into(),
             }
         }
@@ -161,6 +165,11 @@ fn joined(parts: &mut [SetPart], stem: &str) -> (Attributes, Vec<Warning>) {
 
 /// Whether this file is one of a set that is not opened.
 pub(super) fn warning(part: &SetPart) -> Option<Warning> {
+    if part.number(SPLIT_COUNT) == Some(0) {
+        let message = "split.count is 0, so the other files of its set are unknown and not read";
+        let warning = Warning::new("split", message);
+        return Some(warning.with_kind(zt::foreign::WarningKind::Part));
+    }
     let count = part.count()?;
     let number = part.number(SPLIT_NO).and_then(|no| no.checked_add(1));
     let named = number.map(|number| format!("; its name must end with {}", ending(number, count)));

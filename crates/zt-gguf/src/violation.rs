@@ -36,6 +36,17 @@ pub(super) enum Violation {
     Alignment { value: String },
     #[error("{found} dimensions, the limit is {limit}")]
     Rank { found: u32, limit: u32 },
+    #[error(
+        "comfy.gguf.orig_shape is no shape with as many elements as the stored {}",
+        written(stored)
+    )]
+    OriginalShape { stored: Vec<u64> },
+    #[error(
+        "comfy.gguf.orig_shape is {}, whose rows are no whole blocks; the shape is the stored {}",
+        written(shape),
+        written(stored)
+    )]
+    OriginalRows { shape: Vec<u64>, stored: Vec<u64> },
     #[error("the data begins at {found}, the previous tensor ends at {expected} with padding")]
     Misplaced { expected: u64, found: u64 },
     /// The length of the tensor before is unknown.
@@ -47,8 +58,8 @@ pub(super) enum Violation {
     SetTensors { expected: u64, found: u64 },
     #[error("{name:?} is missing, one of {count} files of this set: put it beside this one")]
     NoPart { name: String, count: u64 },
-    #[error("the part {name:?} {link}")]
-    PartLink { name: String, link: Fault },
+    #[error("the part {name:?} {what}")]
+    PartPlace { name: String, what: Fault },
     #[error("{name:?} is no part of this set, by split.no and split.count")]
     OtherSet { name: String },
     #[error("the part {name:?} is not opened: {why}")]
@@ -57,13 +68,18 @@ pub(super) enum Violation {
     Overflow,
 }
 
+/// A shape as listings show it.
+fn written(shape: &[u64]) -> String {
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join("x")
+}
+
 impl From<Violation> for zt::Error {
     fn from(violation: Violation) -> Self {
         let (kind, code) = match violation {
             Violation::TooMany { .. } => (ErrorKind::Limit, "header"),
             Violation::ReservedKey { .. } => (ErrorKind::Unsupported, "unsupported"),
             Violation::Ends { .. } => (ErrorKind::Malformed, "truncated"),
-            Violation::NoPart { .. } | Violation::PartLink { .. } | Violation::PartPath { .. } => {
+            Violation::NoPart { .. } | Violation::PartPlace { .. } | Violation::PartPath { .. } => {
                 (ErrorKind::Malformed, "path")
             }
             Violation::Version { .. } => (ErrorKind::Malformed, "version"),

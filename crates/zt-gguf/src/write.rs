@@ -12,6 +12,7 @@ use zt_foreign::{
 
 use crate::header::{MAGIC, RANK_MAX};
 use crate::metadata::{ALIGNMENT, DEFAULT_ALIGNMENT, Metadata};
+use crate::original;
 use crate::pairs;
 use crate::read::{BYTE_ORDER, GGUF, Gguf};
 use crate::tensor_type::TensorType;
@@ -37,7 +38,7 @@ impl FileWriter for Gguf {
             let warning = unloadable(merged.attributes.as_ref());
             job.summary.warnings.extend(warning);
         }
-        let (metadata, alignment) = metadata(job, merged.attributes)?;
+        let (mut metadata, alignment) = metadata(job, merged.attributes)?;
         job.fields(&merged.extra, None);
         let mut tensors = Vec::with_capacity(merged.objects.len());
         for incoming in &merged.objects {
@@ -46,6 +47,11 @@ impl FileWriter for Gguf {
             tensors.extend(job.kept(incoming, tensor));
         }
         job.check()?;
+        for Tensor { object, stored, .. } in &tensors {
+            if let Some((key, value)) = original::pair(object.name(), object.object(), stored) {
+                metadata.add(key, value);
+            }
+        }
         let header = header(&metadata, &tensors, alignment)?;
         sink.write_all(&header)?;
         pad(sink, header.len() as u64, alignment)?;
@@ -87,6 +93,8 @@ struct Tensor<'i> {
     object: Outgoing<'i>,
     tensor_type: TensorType,
     byte_len: u64,
+    /// The shape in the header.
+    stored: Vec<u64>,
     /// The type of big-endian blocks, which are written little-endian.
     swapped: Option<&'static BlockType>,
 }
@@ -149,7 +157,8 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
         // llama.cpp refuses a file with one such name.
         return Ok(None);
     }
-    let shape = &object.object().shape;
+    let stored = original::stored(object.object());
+    let shape = &stored;
     let (rank, limit) = (shape.len(), RANK_MAX as usize);
     if rank > limit {
         let loss = Loss::Rank { rank, limit };
@@ -165,7 +174,7 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
     }
     match TensorType::from_format(&object.object().format) {
         Some(tensor_type) if !job.options.dense || !object.has_dense_value() => {
-            blocks(job, object, tensor_type)
+            blocks(job, object, tensor_type, stored)
         }
         _ => {
             if !job.make_plain(&mut object) {
@@ -185,12 +194,12 @@ fn tensor<'i>(job: &mut Job<'_>, mut object: Outgoing<'i>) -> Result<Option<Tens
                 return Ok(None);
             };
             job.rest(&object, &[]);
-            let byte_len = tensor_type.byte_len(&object.object().shape);
+            let byte_len = tensor_type.byte_len(&stored);
             let Some(byte_len) = byte_len else {
                 job.accept(Loss::Shape, Some(name));
                 return Ok(None);
             };
-            Ok(Some(Tensor { object, tensor_type, byte_len, swapped: None }))
+            Ok(Some(Tensor { object, tensor_type, byte_len, stored, swapped: None }))
         }
     }
 }
@@ -200,6 +209,7 @@ fn blocks<'i>(
     job: &mut Job<'_>,
     object: Outgoing<'i>,
     tensor_type: TensorType,
+    stored: Vec<u64>,
 ) -> Result<Option<Tensor<'i>>> {
     let source = object.object();
     let name = Some(object.name());
@@ -225,7 +235,7 @@ fn blocks<'i>(
         job.accept(Loss::Component { role }, name);
         return Ok(None);
     };
-    Ok(Some(Tensor { object, tensor_type, byte_len, swapped }))
+    Ok(Some(Tensor { object, tensor_type, byte_len, stored, swapped }))
 }
 
 /// Everything before the data, without its padding.
@@ -238,7 +248,7 @@ fn header(metadata: &Metadata, tensors: &[Tensor<'_>], alignment: u64) -> Result
     metadata.write(&mut out);
     let mut offset = 0u64;
     for tensor in tensors {
-        let (name, shape) = (tensor.object.name(), &tensor.object.object().shape);
+        let (name, shape) = (tensor.object.name(), &tensor.stored);
         out.extend((name.len() as u64).to_le_bytes());
         out.extend(name.as_bytes());
         #[expect(clippy::cast_possible_truncation, reason = "at most RANK_MAX")]

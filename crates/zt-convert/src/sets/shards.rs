@@ -79,7 +79,7 @@ fn sources_on_disk(
     };
     let missing = names.clone().filter(|name| !is_there(name));
     for name in missing.clone() {
-        if let Some(link) = Fault::of_link(&path.with_file_name(name)) {
+        if let Some(link) = Fault::of_place(&path.with_file_name(name)) {
             let name = name.clone();
             return Err(Violation::LostShard { name, link }.into());
         }

@@ -183,7 +183,7 @@ impl<'p> Plan<'p> {
         let kind = options.target;
         let target = Target::new(kinds, options)?;
         let form = target.writer.set_form().ok_or(Fault::NoSets { kind })?;
-        if !is_plain(stem) {
+        if !is_plain(stem) || stem.contains(char::is_control) {
             return Err(Fault::Stem.into());
         }
         let mut job = Job::new(kind, options);

@@ -26,7 +26,7 @@ pub enum Fault {
     #[error("{kind} files cannot be written as a set of shards; use gguf, safetensors or zt")]
     NoSets { kind: Kind },
     /// The name of a set is not a file name.
-    #[error("the name of a set must be a file name, without a folder")]
+    #[error("the name of a set must be a file name, without a folder and control characters")]
     Stem,
     /// An index was given without a path, so its shards cannot be found.
     #[error("the index of a sharded set must be opened by its path; the shards are beside it")]
@@ -46,6 +46,9 @@ pub enum Fault {
     /// The output exists, and was not to be replaced.
     #[error("exists")]
     Exists,
+    /// Something else than a regular file is in the place of one.
+    #[error("{what}, not a file")]
+    NotAFile { what: &'static str },
     /// The output is a folder, a device or a pipe.
     #[error("exists, and is not a file that can be replaced")]
     NoFile,
@@ -104,11 +107,27 @@ impl Fault {
         is_missing.then_some(Fault::Dangling { target })
     }
 
+    /// The fault of what is at `path` where a regular file should be: a link without a target, a loop of links, a
+    /// folder, a pipe. `None` for a file, or if nothing is there.
+    pub fn of_place(path: &Path) -> Option<Fault> {
+        if let Some(link) = Fault::of_link(path) {
+            return Some(link);
+        }
+        let what = match fs::metadata(path) {
+            Ok(found) if found.is_file() => return None,
+            Ok(found) if found.is_dir() => "is a folder",
+            Ok(_) => "is a pipe or a device",
+            Err(_) if fs::symlink_metadata(path).is_ok() => "is a link that leads back to itself",
+            Err(_) => return None,
+        };
+        Some(Fault::NotAFile { what })
+    }
+
     /// The kind and the stable code.
     fn class(&self) -> (ErrorKind, &'static str) {
         use ErrorKind::{Io, Malformed, Misuse, Unsupported};
         match self {
-            Fault::Dangling { .. } => (Io, "io"),
+            Fault::Dangling { .. } | Fault::NotAFile { .. } => (Io, "io"),
             Fault::UnknownKind { .. } => (Unsupported, "unknown-kind"),
             Fault::NoSuchKind { .. }
             | Fault::NotWritable { .. }

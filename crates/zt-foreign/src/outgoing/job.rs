@@ -6,6 +6,9 @@ use zt::{Attributes, DType, Error, Result, Warning};
 use crate::faults::{Fault, Grade, LOSSY, Loss, Overflow, display};
 use crate::outgoing::{ConvertOptions, Incoming, Outgoing, Summary};
 
+/// The attribute of an object with the shape in which a GGUF file stores it. Its values do not depend on it.
+pub const STORED_SHAPE: &str = "gguf.shape";
+
 /// One file that is being written.
 ///
 /// A loss of metadata is a warning. A loss of values is a warning if the options allow it, and
@@ -175,12 +178,13 @@ impl<'j> Job<'j> {
         from_types(dtype, None).filter(|_| stored.is_some() && stored == plain)
     }
 
-    /// Accepts as losses everything of an object except its values and the attributes `known`.
+    /// Accepts as losses everything of an object except [`STORED_SHAPE`], its values and the attributes `known`.
     pub fn rest(&mut self, object: &Outgoing<'_>, known: &[&str]) {
         let name = Some(object.name());
         self.components(object);
         for (key, _) in object.attributes().iter().flatten() {
-            if !key.as_str().is_some_and(|key| known.contains(&key)) {
+            let is_known = |key: &str| key == STORED_SHAPE || known.contains(&key);
+            if !key.as_str().is_some_and(is_known) {
                 let key = display(key);
                 self.accept(Loss::ObjectAttribute { key }, name);
             }

@@ -14,7 +14,7 @@ mod options;
 mod sink;
 mod values;
 
-pub use job::Job;
+pub use job::{Job, STORED_SHAPE};
 pub use merged::{Incoming, Merged};
 pub use object::{DATA, Outgoing, Treatment};
 pub use options::{AttributeChange, ConvertOptions, Duplicate, OnDuplicate, Summary};

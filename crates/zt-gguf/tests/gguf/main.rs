@@ -376,6 +376,67 @@ fn scalars_and_empty_tensors_are_read() {
     assert_eq!(content(&back), content(&file));
 }
 
+/// As ComfyUI-GGUF writes them: the shape of `name`, as an array of int32.
+fn original(name: &str, shape: &[u32]) -> Vec<u8> {
+    let numbers = shape.iter().flat_map(|size| size.to_le_bytes());
+    let head = [&5u32.to_le_bytes()[..], &(shape.len() as u64).to_le_bytes()].concat();
+    let value: Vec<u8> = head.into_iter().chain(numbers).collect();
+    pair(format!("comfy.gguf.orig_shape.{name}").as_bytes(), 9, &value)
+}
+
+#[test]
+fn a_recorded_shape_is_the_shape_and_one_that_does_not_fit_is_a_fault() {
+    let pairs = [
+        original("five", &[2, 3, 1, 2, 2]),
+        original("rows", &[24, 4]),
+        original("other", &[5]),
+        original("blocks", &[4, 16]),
+    ];
+    let infos = [
+        tensor("five", &[4, 6], 0, 0),
+        tensor("rows", &[8, 12], 0, 96),
+        tensor("other", &[2, 2], 0, 480),
+        tensor("blocks", &[32, 2], 8, 512),
+    ];
+    let mut bytes = header(4, 4, &[&pairs.concat(), &infos.concat()]);
+    bytes.resize(bytes.len().next_multiple_of(32), 0);
+    bytes.extend([1; 608]);
+    let file = opened(bytes);
+    let shape = |name: &str| file.tensor(name).map(|tensor| tensor.shape().to_vec());
+    assert_eq!(shape("five").unwrap(), [2, 3, 1, 2, 2]);
+    assert_eq!(shape("rows").unwrap(), [24, 4]);
+    assert_eq!(shape("other").unwrap_err().code(), "header");
+    // The rows of quantized values are whole blocks.
+    assert_eq!(shape("blocks").unwrap(), [2, 32]);
+    assert!(file.warnings().iter().any(|it| it.object.as_deref() == Some("blocks")));
+}
+
+#[test]
+fn a_recorded_shape_comes_back_with_the_stored_one() {
+    let pairs = [original("five", &[2, 3, 1, 2, 2]), original("rows", &[24, 4])];
+    let infos = [tensor("five", &[4, 6], 0, 0), tensor("rows", &[8, 12], 0, 96)];
+    let mut bytes = header(2, 2, &[&pairs.concat(), &infos.concat()]);
+    bytes.resize(bytes.len().next_multiple_of(32), 0);
+    bytes.extend([1; 480]);
+    let file = opened(bytes.clone());
+    assert_eq!(there_and_back(&file, false), bytes);
+}
+
+#[test]
+fn a_set_of_one_part_becomes_a_file_without_a_set() {
+    let pairs = [
+        pair(b"split.no", 2, &0u16.to_le_bytes()),
+        pair(b"split.count", 2, &1u16.to_le_bytes()),
+        pair(b"split.tensors.count", 5, &0i32.to_le_bytes()),
+        pair(b"kept", 4, &7u32.to_le_bytes()),
+    ];
+    let file = opened(header(0, 4, &[&pairs.concat()]));
+    let mut attributes = [file.attributes().unwrap().unwrap().clone()];
+    assert!(Gguf.merge_attributes(&mut attributes));
+    let keys: Vec<_> = attributes[0].iter().filter_map(|(key, _)| key.as_str()).collect();
+    assert_eq!(keys, ["kept", "gguf.types"]);
+}
+
 #[test]
 fn a_tensor_after_one_of_unknown_length_begins_at_its_offset() {
     let file = |second: u64| {
