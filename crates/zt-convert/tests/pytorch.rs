@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use zt::{ErrorKind, File, FileSource, OpenOptions, VerifyOptions};
-use zt_convert::{InputOptions, Kinds, PICKLE, PYTORCH};
+use zt_convert::{ConvertOptions, Input, InputOptions, Kinds, PICKLE, PYTORCH};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/corpus")
@@ -225,4 +225,16 @@ fn a_pickle_with_another_checksum_is_a_warning_and_a_problem_of_verification() {
         let found = report.problems.iter().filter(|it| it.code() == "digest-mismatch");
         assert_eq!(found.count(), 1);
     }
+}
+
+/// transformers before 4.46 loads no safetensors file without the format.
+#[test]
+fn safetensors_made_of_a_file_of_torch_have_its_format() {
+    let mut bytes = Vec::new();
+    let input = Input::from(opened("torch/narrow.pt"));
+    let options = ConvertOptions::new(zt_convert::SAFETENSORS).lossy(true);
+    Kinds::builtin().convert(&[input], &mut bytes, &options).unwrap();
+    let input = Kinds::builtin().open_source(zt::Memory::new(bytes), InputOptions::new());
+    let attributes = input.unwrap().file().attributes().unwrap().unwrap();
+    assert_eq!(attributes.get("format").and_then(|it| it.as_str()), Some("pt"));
 }

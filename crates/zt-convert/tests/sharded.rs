@@ -236,6 +236,18 @@ fn no_shard_lies_outside_the_folder() {
 
 #[cfg(unix)]
 #[test]
+fn shards_may_lie_in_folders_below_the_index() {
+    let (folder, path) = set(&[("v", "weights/b"), ("w", "a/b/c")], &[]);
+    for (name, tensor) in [("weights/b", ("v", 2.0)), ("a/b/c", ("w", 1.0))] {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, shard(&[tensor], name)).unwrap();
+    }
+    let file = opened(&path).unwrap();
+    assert_eq!((value(&file, "v"), value(&file, "w")), (2.0, 1.0));
+}
+
+#[test]
 fn links_within_the_folder_are_followed() {
     let (folder, path) = set(&[("a", "1.safetensors")], &[("blob", &[("a", 1.0)])]);
     std::os::unix::fs::symlink("blob", folder.path().join("1.safetensors")).unwrap();

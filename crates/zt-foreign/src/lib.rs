@@ -59,7 +59,7 @@ pub use faults::{Fault, LOSSY, Loss, Overflow, display};
 pub use open::archive;
 pub use open::{
     Existing, Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe,
-    Refusal, TargetFolder, leads_out, open_one,
+    Refusal, TargetFolder, leads_out, open_one, refusal,
 };
 pub use outgoing::{
     AttributeChange, ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing,

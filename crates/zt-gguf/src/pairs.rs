@@ -30,7 +30,7 @@ pub(super) fn merge(files: &mut [Attributes]) -> bool {
 fn forget_set(files: &mut [Attributes]) -> bool {
     let number = |file: &Attributes, key| file.get(key).and_then(Value::as_u64);
     let parts = files.iter_mut().filter_map(|file| {
-        let count = number(file, SPLIT_COUNT).filter(|count| *count > 0)?;
+        let count = number(file, SPLIT_COUNT).filter(|count| *count > 1)?;
         let no = number(file, SPLIT_NO);
         let types = forget_part(file);
         if let Some(types) = types {

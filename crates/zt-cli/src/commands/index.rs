@@ -9,7 +9,7 @@ use crate::files::kinds;
 use crate::files::remote::expect_local;
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
-use crate::output::json::{object, path_text};
+use crate::output::json::{object, path_text, paths};
 use crate::output::size::human;
 use crate::output::text::{self, count};
 
@@ -33,7 +33,7 @@ Examples:
   zt index models/llama
   zt verify --headers models/llama    find shards that do not fit together first
 
-Keys of --json: `folder`, `index`, `shards`, `tensors`, `total_size`.";
+Keys of --json: `folder`, `index`, `shards`, `tensors`, `total_size`, `left_out` (files\nof weights whose names have no number of a shard).";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { folder, force } = arguments;
@@ -52,6 +52,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             shards: written.shards,
             tensors: written.tensors,
             total_size: written.total_size,
+            left_out: paths(&written.left_out),
         })?;
     } else {
         let path = text::path(&written.path);
@@ -59,6 +60,11 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let shards = count(written.shards, "shard", "shards");
         let bytes = human(written.total_size);
         output.line(&format!("{path}: {tensors} in {shards}, {bytes} of values"))?;
+    }
+    for path in &written.left_out {
+        let path = text::path(path);
+        output
+            .note(&format!("{path}: not in the index, because its name has no number of a shard"));
     }
     Ok(Exit::Ok)
 }

@@ -15,6 +15,10 @@ use crate::merge::union::Union;
 use crate::native::ZT;
 use crate::table::Kinds;
 
+/// The kinds of files that PyTorch writes. A safetensors file of such tensors has `format: pt`, as the converters of
+/// transformers and safetensors write it: transformers before 4.46 does not load one without.
+const OF_TORCH: [&str; 3] = ["pytorch", "pickle", "dcp"];
+
 /// Merges all inputs: checks their objects, joins their attributes, repeats their warnings.
 ///
 /// If damaged objects are skipped, the inputs are verified to find them before anything is written.
@@ -66,6 +70,13 @@ pub(crate) fn merge<'i>(
     for kind in kinds.iter().filter(|kind| ![ZT, kind.kind()].contains(&job.target)) {
         for key in kind.own_attributes() {
             attributes.remove(key);
+        }
+    }
+    let is_of_torch = |input: &&Input| OF_TORCH.contains(&input.file().kind().as_str());
+    if job.target.as_str() == "safetensors" && inputs.iter().any(is_of_torch) {
+        has_attributes = true;
+        if attributes.get("format").is_none() {
+            attributes.insert("format", "pt");
         }
     }
     for change in &job.options.attributes {

@@ -11,7 +11,7 @@ use zt::container::bytes_of;
 use zt::{Error, FileSource, Result, Source, Span};
 use zt_foreign::{
     json::{Pairs, Skipped, parse},
-    repeated,
+    refusal, repeated,
 };
 
 use super::violation::Violation;
@@ -100,7 +100,7 @@ impl Index {
         let mut shards: Vec<&str> = shards.map(String::as_str).collect();
         shards.sort_unstable();
         shards.dedup();
-        if let Some(name) = shards.iter().find(|name| !is_plain(name)) {
+        if let Some(name) = shards.iter().find(|name| !is_below(name)) {
             let name = (*name).to_owned();
             return Err(Violation::ShardName { name }.into());
         }
@@ -173,6 +173,12 @@ pub(super) enum Listed {
     /// For another shard.
     Elsewhere,
     Nowhere,
+}
+
+/// Whether `name` is the path of a file below a folder, on every system, and has one spelling.
+fn is_below(name: &str) -> bool {
+    let is_step = |step: &str| !matches!(step, "" | ".");
+    refusal(name).is_none() && !name.contains(':') && name.split('/').all(is_step)
 }
 
 /// Whether `name` is a file name without a folder, on every system. The file itself may be a link to
@@ -313,7 +319,7 @@ fn total_size(pairs: &[(String, &RawValue)]) -> Option<u64> {
 mod tests {
     use std::io;
 
-    use super::{INDEX_MAX, Index, Listed, Source, index_json, is_plain};
+    use super::{INDEX_MAX, Index, Listed, Source, index_json, is_below, is_plain};
 
     /// A source of this length that cannot be read.
     struct Unreadable(u64);
@@ -343,7 +349,17 @@ mod tests {
     }
 
     #[test]
-    fn shards_lie_in_the_folder_of_their_index() {
+    fn shards_lie_below_the_folder_of_their_index() {
+        for name in ["a-1.zt", "a/b", "weights/a..b/c"] {
+            assert!(is_below(name), "{name}");
+        }
+        for name in ["", ".", "./a", "a//b", "/a", "../a", "a/../b", "a\\b", "C:a", "a\0", "a/"] {
+            assert!(!is_below(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_a_set_has_no_folder() {
         for name in ["a-1.zt", "..a", "a..b", "ä b"] {
             assert!(is_plain(name), "{name}");
         }

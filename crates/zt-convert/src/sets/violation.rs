@@ -19,7 +19,7 @@ pub(super) enum Violation {
     NotInShard { shard: String },
     #[error("duplicate name: in both {first:?} and {second:?}, and not in the index")]
     Ambiguous { first: String, second: String },
-    #[error("{name:?} is not the name of a file in the folder of the index")]
+    #[error("{name:?} is not the path of a file below the folder of the index")]
     ShardName { name: String },
     #[error("the shard {name:?} is not opened: {LEADS_OUT}")]
     ShardLink { name: String },

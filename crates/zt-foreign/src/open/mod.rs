@@ -20,6 +20,6 @@ mod probe;
 pub use folder::{Existing, Folder, Opened, TargetFolder, open_one};
 pub use input::{Input, InputOptions};
 pub use names::Names;
-pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out};
+pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out, refusal};
 pub use opening::Opening;
 pub use probe::Probe;

@@ -129,7 +129,7 @@ fn folder_of(file: &Path) -> &Path {
 
 /// Why a location is refused; `None` for a path that is relative and does not lead upwards on any
 /// system.
-fn refusal(location: &str) -> Option<&'static str> {
+pub fn refusal(location: &str) -> Option<&'static str> {
     let has = |refused: fn(Component<'_>) -> bool| Path::new(location).components().any(refused);
     if has(|step| matches!(step, Component::RootDir | Component::Prefix(_))) {
         return Some("the path is absolute");

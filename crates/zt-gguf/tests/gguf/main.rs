@@ -423,21 +423,6 @@ fn a_recorded_shape_comes_back_with_the_stored_one() {
 }
 
 #[test]
-fn a_set_of_one_part_becomes_a_file_without_a_set() {
-    let pairs = [
-        pair(b"split.no", 2, &0u16.to_le_bytes()),
-        pair(b"split.count", 2, &1u16.to_le_bytes()),
-        pair(b"split.tensors.count", 5, &0i32.to_le_bytes()),
-        pair(b"kept", 4, &7u32.to_le_bytes()),
-    ];
-    let file = opened(header(0, 4, &[&pairs.concat()]));
-    let mut attributes = [file.attributes().unwrap().unwrap().clone()];
-    assert!(Gguf.merge_attributes(&mut attributes));
-    let keys: Vec<_> = attributes[0].iter().filter_map(|(key, _)| key.as_str()).collect();
-    assert_eq!(keys, ["kept", "gguf.types"]);
-}
-
-#[test]
 fn a_tensor_after_one_of_unknown_length_begins_at_its_offset() {
     let file = |second: u64| {
         let infos = [tensor("a", &[4], 99, 0), tensor("b", &[1], 24, second)];

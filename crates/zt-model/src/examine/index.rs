@@ -24,6 +24,8 @@ pub struct WrittenIndex {
     pub tensors: u64,
     /// The bytes of all tensors.
     pub total_size: u64,
+    /// Files of weights in the folder that are in no index, because their names have no number of a shard.
+    pub left_out: Vec<PathBuf>,
 }
 
 /// Writes the index of the shards in a folder, which no index names: `model.safetensors.index.json` for
@@ -86,7 +88,10 @@ fn write_index_at(kinds: &Kinds, path: &Path, overwrite: bool) -> Result<Written
     }
     let tensors = owners.len() as u64;
     let json = Index::to_json(total_size, &owners)?;
-    let out = path.join(format!("{stem}.{extension}.index.json"));
+    // Some shards are called `model.safetensors-00001-of-00002.safetensors`, and loaders look for one extension.
+    let ending = format!(".{extension}");
+    let stem = stem.strip_suffix(&ending).unwrap_or(stem);
+    let out = path.join(format!("{stem}{ending}.index.json"));
     if !overwrite && fs::symlink_metadata(&out).is_ok() {
         return Err(Error::from(Fault::Exists).with_path(&out));
     }
@@ -94,7 +99,11 @@ fn write_index_at(kinds: &Kinds, path: &Path, overwrite: bool) -> Result<Written
     let mut file = create(&out)?;
     file.write_all(&json)?;
     file.publish()?;
-    Ok(WrittenIndex { path: out, shards: found, tensors, total_size })
+    let left_out = folder.files.iter().filter(|file| {
+        file.extension == extension && file.number.is_none() && !folder.is_listed(&file.name)
+    });
+    let left_out = left_out.map(|file| path.join(&file.name)).collect();
+    Ok(WrittenIndex { path: out, shards: found, tensors, total_size, left_out })
 }
 
 /// The only numbered set that an index can name. An index that names it already counts only if it may be replaced.

@@ -35,6 +35,17 @@ fn an_index_is_written_after_which_the_set_opens() {
 }
 
 #[test]
+fn the_extension_before_the_number_is_not_doubled_and_files_left_out_are_named() {
+    let model = Model::new();
+    model.weights("model.safetensors-00001-of-00002.safetensors", &[B, A]);
+    model.weights("model.safetensors-00002-of-00002.safetensors", &[EMBEDDING]);
+    model.weights("model-mtp-of-00002.safetensors", &[A]);
+    let written = zt_model::write_index(&Kinds::builtin(), model.0.path(), false).unwrap();
+    assert_eq!(written.path, model.path("model.safetensors.index.json"));
+    assert_eq!(written.left_out, [model.path("model-mtp-of-00002.safetensors")]);
+}
+
+#[test]
 fn an_index_that_would_be_wrong_is_not_written() {
     let cases: &[(&str, &str, Make)] = &[
         ("no shards", "misuse", |m| {
