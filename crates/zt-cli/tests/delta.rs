@@ -154,3 +154,50 @@ fn patch_without_an_output_changes_the_base() {
     let run = steps.zt(&["patch", "1.safetensors", "to-2.zt", "--json"]);
     assert_eq!(run.exits(5).error_code(), "unsupported");
 }
+
+/// `same` is no part of the delta, so nothing but the identity of the base tells its values apart.
+#[test]
+fn a_wrong_base_is_refused_by_every_command_that_reads_it_all() {
+    let dir = tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let write = |name: &str, same: f32, changed: f32| {
+        let mut writer = zt::Writer::create(at(name)).unwrap();
+        for (name, value) in [("same", same), ("changed", changed)] {
+            writer.add(name, &zt::Dense::from_slice(&[1], &[value]).unwrap()).unwrap();
+        }
+        writer.finish().unwrap();
+    };
+    write("base.zt", 1.0, 2.0);
+    write("new.zt", 1.0, 3.0);
+    write("wrong.zt", 9.0, 2.0);
+    let [base, new, wrong, d] = ["base.zt", "new.zt", "wrong.zt", "d.zt"].map(at);
+    zt!["delta", base, new, "-o", d].exits(0);
+    let (out, page) = (at("out"), at("page.html"));
+    let is_refused = |run: common::Run| assert_eq!(run.exits(2).error_code(), "wrong-base");
+    for command in ["hash", "verify", "stats"] {
+        let run = zt![command, d, "--base", wrong];
+        assert!(run.code != Some(0) && run.err.contains("wrong-base"), "{command}: {}", run.err);
+        zt![command, d, "--base", base].exits(0);
+    }
+    assert!(zt!["cat", d, "same", "--base", wrong].exits(2).out.is_empty());
+    is_refused(zt!["extract", d, "same", "--base", wrong, "-o", out, "--json"]);
+    is_refused(zt!["diff", d, new, "--base", wrong, "--json"]);
+    is_refused(zt!["delta", base, d, "--base", wrong, "-o", at("e.zt"), "--json"]);
+    is_refused(zt!["report", d, "--base", wrong, "-o", page, "--json"]);
+    assert!(!out.exists() && !page.exists() && !at("e.zt").exists());
+}
+
+/// A program that follows a training may ask for the same step again.
+#[test]
+fn a_delta_that_is_applied_already_is_no_error() {
+    let steps = Steps::new();
+    let run = steps.zt(&["patch", "1.zt", "to-1.zt", "-o", "new.zt"]).exits(0);
+    assert!(run.err.contains("is-result"), "{}", run.err);
+    assert_eq!(steps.content(&["new.zt"]), steps.content(&["1.zt"]));
+    let before = fs::read(steps.at("2.zt")).unwrap();
+    let run = steps.zt(&["patch", "2.zt", "to-2.zt"]).exits(0);
+    assert!(run.err.contains("is the result of the deltas already"), "{}", run.err);
+    assert_eq!(fs::read(steps.at("2.zt")).unwrap(), before);
+    let run = steps.zt(&["patch", "2.zt", "to-1.zt", "to-2.zt"]).exits(0);
+    assert!(run.text().contains("0 objects written"), "{}", run.text());
+}

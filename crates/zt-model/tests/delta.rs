@@ -289,9 +289,13 @@ fn a_wrong_base_is_named() {
     // A base without the object that the delta removes.
     let empty = plain(|_| ());
     let (change, ..) = made(&files[0], &empty);
-    let error = patch(&empty, &[change], Check::Whole).unwrap_err();
+    let other = plain(|writer| writer.add("x", &dense(DType::U8, &[1])).unwrap());
+    let error = patch(&other, std::slice::from_ref(&change), Check::Whole).unwrap_err();
     assert_eq!(error.code(), "wrong-base");
     assert!(error.to_string().contains(&content(&files[0])), "{error}");
+    // The result is no wrong base.
+    let result = patch(&empty, &[change], Check::Whole).unwrap();
+    assert_eq!(result.file().warnings()[0].code, "is-result");
 }
 
 /// A base of two objects that a delta changes, by steps or whole, and of one that it keeps.
@@ -520,7 +524,7 @@ fn an_edit_that_is_killed_at_any_call_leaves_the_old_file_or_the_new_one() {
     let (change, ..) = made(&before, &after);
     let storage = Arc::new(Recorded(Mutex::new(vec![old])));
     let mut edit = WriteOptions::new().edit_storage(Arc::clone(&storage) as _).unwrap();
-    assert_eq!(patch_in_place(&mut edit, &[change], None).unwrap(), 2);
+    assert_eq!(patch_in_place(&mut edit, &[change], None).unwrap(), Some(2));
     edit.commit().unwrap();
     let states = storage.0.lock().unwrap();
     let mut contents: Vec<String> = Vec::new();

@@ -51,6 +51,10 @@ pub(crate) struct InputArgs {
     #[arg(id = "of_base", long = "base", value_name = "BASE", display_order = 83)]
     base: Vec<PathBuf>,
 
+    /// What is checked of BASE. A command that reads a small part of the file asks for less.
+    #[arg(skip)]
+    pub(crate) check: Check,
+
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
 
@@ -76,9 +80,9 @@ impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
     /// tensor file. A file whose end is missing opens with what is there.
-    pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
-        let input = self.open_input(path, Truncated::Opened);
-        let file = input.map(Input::into_file)?;
+    pub(crate) fn open(&self, path: &Path, check: Check) -> Result<File, Failure> {
+        let input = self.open_whole(path, None, Truncated::Opened, check)?;
+        let file = choose(&self.select, input)?.into_file();
         let some = self.select.expect_some([&file]);
         some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
@@ -125,7 +129,7 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_whole(path, None, truncated, Check::Read)?;
+        let input = self.open_whole(path, None, truncated, self.check)?;
         choose(&self.select, input)
     }
 

@@ -9,6 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use zt::{Compression, VerifyOptions, WriteOptions};
 use zt_convert::{ConvertOptions, Input};
+use zt_model::Check;
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
@@ -113,7 +114,9 @@ struct Turn {
     stored: Option<u64>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.input.check = Check::Read;
+    let arguments = &*arguments;
     refuse_stdin(&arguments.file)?;
     expect_local(&arguments.file, "a remote file cannot be measured")?;
     let opened = arguments.input.open_input(&arguments.file, Truncated::Refused)?;

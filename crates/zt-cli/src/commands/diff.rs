@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
 use zt::{Error, File, Value};
 use zt_convert::NPY;
+use zt_model::Check;
 
 use crate::args::input::InputArgs;
 use crate::args::jobs::Jobs;
@@ -106,8 +107,8 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let a = arguments.input.open(&arguments.a)?;
-    let b = arguments.input.open(&arguments.b)?;
+    let a = arguments.input.open(&arguments.a, Check::Whole)?;
+    let b = arguments.input.open(&arguments.b, Check::Whole)?;
     for (path, file) in [(&arguments.a, &a), (&arguments.b, &b)] {
         output.unfinished_edit(path, file);
         output.truncated(path, file);

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 use zt::{File, Span};
+use zt_model::Check;
 use zt_model::DeltaSummary;
 
 use crate::args::files::FilesArgs;
@@ -152,7 +153,9 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.input.check = Check::Read;
+    let arguments = &*arguments;
     let Arguments { files, input } = arguments;
     each(files, input, Truncated::Opened, output, |path, opened, answer| {
         info(path, opened?.file(), answer)

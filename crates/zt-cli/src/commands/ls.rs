@@ -9,6 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use zt::ggml::BlockType;
 use zt::{Entry, File};
+use zt_model::Check;
 
 use crate::args::files::FilesArgs;
 use crate::args::glob;
@@ -113,7 +114,9 @@ impl Document<'_> {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.input.check = Check::Read;
+    let arguments = &*arguments;
     let Arguments { files, input, .. } = arguments;
     each(files, input, Truncated::Opened, output, |path, opened, answer| {
         list(path, opened?.file(), arguments, answer)

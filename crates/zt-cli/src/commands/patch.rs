@@ -46,19 +46,25 @@ Examples:
 Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects), `file_size`. With
 -o, they are the same as for `zt convert`.";
 
-/// What is wrong with the base or a delta, if that made a read of the result fail.
-fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Failure {
+/// What is wrong with the base or a delta, if that made a read of the result fail. If the base is the result already,
+/// gives it.
+fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Result<Input, Failure> {
     let is_of_result =
         |error: &Error| matches!(error.code(), codes::DIGEST_MISMATCH | codes::DELTA);
     if let Failure::Error(error) = &failure
         && let Some((base, deltas)) = inputs.split_first()
         && is_of_result(error)
-        && let Err(fault) = Patch::new(base, deltas).open()
     {
-        output.forget_hints();
-        return fault.into();
+        let result = Patch::new(base, deltas).open();
+        let is_base = |result: &Input| {
+            result.file().warnings().iter().any(|warning| warning.code == "is-result")
+        };
+        if result.as_ref().map_or(true, is_base) {
+            output.forget_hints();
+            return Ok(result?);
+        }
     }
-    failure
+    Err(failure)
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -86,7 +92,10 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         if is_checked {
             return written;
         }
-        return written.map_err(|failure| blame(failure, &read, output));
+        return written.or_else(|failure| {
+            conversion.inputs = vec![blame(failure, &read, output)?];
+            conversion.write(output)
+        });
     }
     if !args.is_plain() {
         return Err(Failure::misuse("options of output are for a new file: give it with -o"));
@@ -101,7 +110,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let report = |bytes| progress.report(bytes);
     let reported = Some(zt::Progress::new(&report));
     let written = patch_in_place(&mut edit.editor, &inputs, reported)?;
-    let file_size = edit.commit()?;
+    let file_size = match written {
+        Some(_) => edit.commit()?,
+        None => {
+            output.note("the file is the result of the deltas already");
+            edit.editor.before().byte_len()
+        }
+    };
+    let written = written.unwrap_or(0);
     drop(progress);
     let what = format!("{} written", count(written, "object", "objects"));
     let document = object! {

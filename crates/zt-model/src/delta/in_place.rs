@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use zt::{Editor, Progress, Result};
 use zt_foreign::Input;
 
-use crate::delta::patch::Patch;
+use crate::delta::patch::{IS_RESULT, Patch};
 
 /// Makes the result of `deltas` of the file that is being edited, which is their base. Objects that changed are
 /// written behind its end, and the others stay where they are; renamed ones are written again. The caller
-/// commits. Returns the number of objects that were written.
+/// commits. Returns the number of objects that were written; `None` if the file is the result
+/// already, and the edit is as it was.
 ///
 /// Everything is checked before, as [`Patch`] does it, so an error leaves the edit as it was. `progress`
 /// counts as there, and then the bytes that are written.
@@ -43,11 +44,14 @@ pub fn patch_in_place(
     edit: &mut Editor,
     deltas: &[Input],
     progress: Option<Progress<'_>>,
-) -> Result<u64> {
+) -> Result<Option<u64>> {
     let before = edit.before().clone();
     let path = edit.path().map(ToOwned::to_owned);
     let base = Input::new(before.clone(), path.into_iter().collect());
     let result = Patch::new(&base, deltas).progress(progress).open()?;
+    if result.file().warnings().iter().any(|warning| warning.code == IS_RESULT) {
+        return Ok(None);
+    }
     // An object that no delta has is the object of the base.
     let names = deltas.iter().flat_map(|delta| delta.file().names());
     let changed: HashSet<&str> = names.collect();
@@ -71,5 +75,5 @@ pub fn patch_in_place(
     }
     edit.writer().check_copied()?;
     edit.set_attributes(result.file().attributes()?)?;
-    Ok(written)
+    Ok(Some(written))
 }

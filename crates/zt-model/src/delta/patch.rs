@@ -1,13 +1,17 @@
 //! Deltas applied to a base.
 
-use zt::{ContentHash, Digest, HashOptions, Progress, Result};
+use zt::{ContentHash, Digest, HashOptions, Progress, Result, Warning};
 use zt_foreign::Input;
 
 use crate::delta::fault::Fault;
 use crate::delta::header::Header;
 use crate::delta::result::Made;
 
-/// What deltas, one after the other, make of a base.
+/// The code of the warning that a base is the result of its deltas already.
+pub(super) const IS_RESULT: &str = "is-result";
+
+/// What deltas, one after the other, make of a base. A base that is the result already is given back, with the warning
+/// `is-result`, so deltas can be applied twice. [`Check::Read`] does not look.
 ///
 /// ```
 /// use zt::{Dense, File, Writer};
@@ -113,8 +117,13 @@ impl<'a> Patch<'a> {
     }
 
     fn checked(&self, headers: &[Header], first: &Header, last: &Header) -> Result<Input> {
-        let expected = first.expect_base(&self.hash(self.base)?);
-        expected.map_err(|error| self.base.blame(error))?;
+        let base = self.hash(self.base)?;
+        if base.content == Some(last.result) && last.result != first.base {
+            let message = "the base is the result of the deltas already, so nothing was applied";
+            let file = self.base.file().with_warnings([Warning::new(IS_RESULT, message)])?;
+            return Ok(Input::new(file, self.base.paths().to_vec()));
+        }
+        first.expect_base(&base).map_err(|error| self.base.blame(error))?;
         let result = self.apply(headers)?.input;
         let found = self.hash(&result)?;
         if let Some(error) = found.errors().next() {

@@ -94,6 +94,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "hard-links", from: "conversion, compacting", meaning: "the replaced file has other names (hard links), which keep the old file; the message has the number of names" },
     WarningInfo { code: "left-over", from: "`split --force`", meaning: "a file of the replaced set cannot be removed; the new set is complete, and the next split to that name tries again" },
     WarningInfo { code: "first-kept", from: "`average`", meaning: "integers, such as a counter of steps, differ in the inputs and are not averaged; those of the first input are written" },
+    WarningInfo { code: "is-result", from: "deltas", meaning: "the base is the result of the deltas already; nothing was applied, and the result is the base" },
     WarningInfo { code: "architecture", from: "conversion", meaning: "the GGUF file has no `general.architecture`, and llama.cpp does not load it; the input is of another kind" },
     WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },
     WarningInfo { code: "shard", from: "zTensor 2", meaning: "a file without a manifest: a shard, whose bytes another file describes" },
