@@ -28,6 +28,8 @@ fn mistakes() -> Vec<(Vec<u8>, [&'static str; 2])> {
             text("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>"),
             ["an XML document", "access rights"],
         ),
+        (text("<ir_version: 10, opset_import: [\"\" : 17]>\ng () => () {}"), ["ONNX", "text form"]),
+        (b"x^\x9C\x01\0\0\xFF\xFF".to_vec(), ["zlib data", "joblib"]),
         (text("{\"error\":\"Repository not found\"}"), ["Repository not found", "download"]),
         (
             text("{\n  \"architectures\": [\n    \"LlamaForCausalLM\"\n  ]\n}"),

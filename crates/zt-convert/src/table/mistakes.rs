@@ -25,6 +25,8 @@ const DECOMPRESS: &str = "decompress it first";
 const EXTRACT: &str = "extract it first, and open the files in it";
 const EXPORT: &str = "this program cannot read it: save the tensors as safetensors or npz";
 const DOWNLOAD: &str = "check the address and the access rights, and download the file again";
+const JOBLIB: &str = "load it with joblib, and save the arrays as npz";
+const ONNX_TEXT: &str = "parse it with onnx.parser.parse_model, and save it as .onnx";
 const OLD_GGML: &str = "convert it to GGUF with the tools of an old llama.cpp";
 
 /// Bytes, their offset, what has them there, and what to do with it.
@@ -136,10 +138,17 @@ pub(crate) fn find(probe: &Probe<'_>) -> Option<Mistake> {
     if matches!(head, [0x81..=0x8F, 0xA1..=0xBF, key, ..] if key.is_ascii_alphabetic()) {
         return mistake("a MessagePack file, as Flax writes", EXPORT);
     }
+    // The levels of zlib; `x^` may also begin a text.
+    if let ([b'x', 0x01 | 0x5E | 0x9C | 0xDA, ..], None) = (head, text_of(head)) {
+        return mistake("zlib data, as joblib compresses a pickle", JOBLIB);
+    }
     let text = text_of(head)?.trim_start_matches('\u{FEFF}').trim_start();
     let lower = text.to_ascii_lowercase();
     if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
         return mistake("an HTML page", DOWNLOAD);
+    }
+    if lower.strip_prefix('<').is_some_and(|rest| rest.trim_start().starts_with("ir_version")) {
+        return mistake("an ONNX model in its text form", ONNX_TEXT);
     }
     if lower.starts_with('<') {
         return mistake("an XML document or a part of a page", DOWNLOAD);
