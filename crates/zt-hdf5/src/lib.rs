@@ -26,7 +26,8 @@
 //! Structures refer to each other by address, in hostile files again and again. So a length is
 //! compared with the file before memory is reserved. The bytes of structures that are read are
 //! limited to a few lengths of the file (`store`), and so are the bytes that chunks are decoded to.
-//! Values that were never written are made while they are read, and have no such limit.
+//! Values that were never written are made while they are read. They count when a file is listed: all datasets that
+//! are no ranges of the file make at most what its bytes can be decoded to, and `decoded_len` (64 GiB) in addition.
 //!
 //! This reader is our own. `hdf5-reader` 0.12 (30,000 lines) has the same filters and lz4, but no lzf.
 //! It lists a group as a whole or not at all, so one damaged link hides the other tensors. It brings

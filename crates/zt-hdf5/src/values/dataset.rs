@@ -40,6 +40,9 @@ pub(crate) struct Datasets {
     pub(crate) decoded: Budget,
     /// The most bytes of one dataset. Values that were never written take no bytes of the file.
     decoded_max: u64,
+    /// The bytes of all datasets that are no range of the file: what its bytes can be decoded to, and the most
+    /// bytes of one dataset.
+    made: Budget,
 }
 
 /// A listing shows this of a dataset that cannot be read.
@@ -226,6 +229,8 @@ impl Datasets {
             indices: store.afresh(),
             decoded: Budget::new(limit),
             decoded_max: limits.decoded_len,
+            // A limit may saturate.
+            made: Budget::new(limit.saturating_add(limits.decoded_len)),
         }
     }
 
@@ -252,7 +257,7 @@ impl Datasets {
             }
             Layout::Contiguous { address: None, .. }
             | Layout::Chunked(Chunking { address: None, .. }) => {
-                self.check_len(byte_len)?;
+                self.charge(byte_len)?;
                 let fill =
                     crate::structures::fill_value::read(store, &known.header, known.element_len())?;
                 let constant = Arc::new(Constant::new(fill, byte_len));
@@ -294,12 +299,18 @@ impl Datasets {
                 return Err(Hdf5Fault::ChunkSize { byte_len, limit }.into());
             }
         }
-        self.check_len(byte_len)?;
+        self.charge(byte_len)?;
         let place = store.offset(address)?;
         let (indices, shared) = (&self.indices, (&self.bands, &self.decoded));
         let values = Chunked::new(indices, chunking, grid, pipeline, fill, byte_len, shared)?;
         let read_cost = values.read_cost();
         Ok(Values::made(read_cost, Arc::new(values), Some(place)))
+    }
+
+    /// Refuses values that take more bytes than the caller allows, alone or with the values before them.
+    fn charge(&self, byte_len: u64) -> Result<(), Hdf5Fault> {
+        self.check_len(byte_len)?;
+        self.made.decode(byte_len)
     }
 
     /// Refuses values that take more bytes than the caller allows.
@@ -309,5 +320,24 @@ impl Datasets {
             return Err(Hdf5Fault::Decoded { byte_len, limit });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::size::Sizes;
+
+    /// 1,000 datasets of 60 GiB in a file of 365 KB would make a reader busy for ever.
+    #[test]
+    fn values_that_were_never_written_are_limited_for_a_file() {
+        let sizes = Sizes { offset: 8, length: 8 };
+        let file = Arc::new(zt::Memory::new(vec![0u8; 8]));
+        let store = Store::new(file, Span::new(0, 8).unwrap(), 0, sizes);
+        let datasets = Datasets::new(&store, &Limits::default());
+        let len = 60 << 30;
+        assert!(datasets.charge(len).is_ok());
+        let refused = datasets.charge(len);
+        assert!(matches!(refused, Err(Hdf5Fault::Sparse { .. })), "{refused:?}");
     }
 }
