@@ -77,8 +77,8 @@ OF STD is the root mean square of the errors as a share of the deviation of the 
 
 Keys of --json: those of `zt convert`, where `bytes` is of all values before, and `file`, `bits`,
 `group_size`, `signed` (these three are null with --type), `type` (of the blocks, or null),
-`quantized` (each with `name`, `shape`, `type`, `max_error` and `mean_error`, which are absolute, and
-`error_of_std`), `kept` (names).";
+`quantized` (each with `name`, `shape`, `type`, `max_error` and `mean_error`, which are absolute,
+and `error_of_std`), `kept` (names).";
 
 pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let names = arguments.args.convert.input.select.take_patterns();

@@ -60,7 +60,8 @@ Examples:
   zt report --sample hf://org/model/model.safetensors -o look.html
 
 Problems of the files are on the page, and the exit code is 0: `zt verify` and `zt stats --problems`
-are for scripts. Keys of --json: output, bytes, objects, problems, odd.";
+are for scripts. Keys of --json: output, bytes, objects, problems, odd, unread (objects whose values
+were not read), sample (whether the values are a sample).";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let out = &*arguments.output;
@@ -148,13 +149,23 @@ fn print(report: &Report, out: &Path, bytes: u64, output: &mut Output) -> Result
     let problems: u64 = report.files.iter().map(|file| file.problems.count).sum();
     let odd = report.objects.iter().filter(|it| !it.problems.is_empty());
     let odd = odd.count() as u64;
+    let unread = report.objects.iter().filter(|it| it.values.is_none()).count() as u64;
+    let sample = report.is_sample;
     if output.json {
-        output.document(&object! { output: path_text(out), bytes, objects, problems, odd })?;
+        let output_path = path_text(out);
+        output.document(
+            &object! { output: output_path, bytes, objects, problems, odd, unread, sample },
+        )?;
         return Ok(Exit::Ok);
     }
     let (out, bytes) = (text::path(out), human(bytes));
     let objects = count(objects, "object", "objects");
     let problems = count(problems, "problem", "problems");
-    output.line(&format!("{out}: {bytes}; {objects}, {problems}, {odd} odd"))?;
+    let of_sample = if sample { " in the sample" } else { "" };
+    let unread = match unread {
+        0 => String::new(),
+        unread => format!(", {unread} without values that were read"),
+    };
+    output.line(&format!("{out}: {bytes}; {objects}, {problems}, {odd} odd{of_sample}{unread}"))?;
     Ok(Exit::Ok)
 }

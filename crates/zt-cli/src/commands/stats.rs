@@ -124,9 +124,7 @@ fn print(
     let found = found.map_err(|error| input.blame(error))?;
     let errors = found.iter().filter_map(|found| found.as_ref().err());
     let errors: Vec<zt::Error> = errors.map(|error| input.blame(error.clone())).collect();
-    for error in &errors {
-        answer.output.error(error);
-    }
+    answer.output.errors(&errors);
     let objects = found.len() as u64;
     let mut rows = rows(found.into_iter().flatten().collect());
     let odd = rows.iter().filter(|row| !row.problems.is_empty()).count();
@@ -162,7 +160,11 @@ fn print(
         answer.text(&table.render(colored))?;
     }
     let of = count(objects, "object", "objects");
-    answer.text(&format!("{of}, {odd} odd"))?;
+    let unread = match errors.len() {
+        0 => String::new(),
+        unread => format!(", {unread} not read"),
+    };
+    answer.text(&format!("{of}, {odd} odd{unread}"))?;
     Ok(exit)
 }
 

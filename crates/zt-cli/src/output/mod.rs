@@ -35,8 +35,8 @@ use crate::failure::{Exit, Failure};
 /// Warnings that are printed for one file. JSON has all of them.
 const WARNINGS: usize = 10;
 
-/// Refused losses that are printed. JSON has all of them.
-const LOSSES: usize = 50;
+/// Errors of one cause that are printed. JSON has all of them.
+const OF_ONE_CAUSE: usize = 3;
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -140,18 +140,32 @@ impl Output {
         }
     }
 
-    /// Prints each of several losses on a line of its own.
     fn losses(&self, all: &Error, losses: &[Error]) {
-        for loss in losses.iter().take(LOSSES) {
-            let loss = loss.clone();
-            self.error(&match all.path() {
-                Some(path) => loss.with_path(path),
-                None => loss,
-            });
+        let located = losses.iter().map(|loss| match all.path() {
+            Some(path) => loss.clone().with_path(path),
+            None => loss.clone(),
+        });
+        self.errors(&located.collect::<Vec<_>>());
+    }
+
+    /// Prints the first errors of each cause, and how many others have it. Causes are equal but for numbers.
+    pub(crate) fn errors(&self, errors: &[Error]) {
+        let mut causes: Vec<((&str, String), Vec<&Error>)> = Vec::new();
+        for error in errors {
+            let words = error.message().replace(|letter: char| letter.is_ascii_digit(), "");
+            let cause = (error.code(), words);
+            match causes.iter_mut().find(|(known, _)| *known == cause) {
+                Some((_, like)) => like.push(error),
+                None => causes.push((cause, vec![error])),
+            }
         }
-        let more = losses.len().saturating_sub(LOSSES);
-        if more > 0 {
-            self.problem(all.code(), &format!("{more} more; --json lists all"));
+        for ((code, _), like) in causes {
+            let (shown, others) = like.split_at(like.len().min(OF_ONE_CAUSE));
+            shown.iter().for_each(|error| self.error(error));
+            if !others.is_empty() {
+                let others = text::count(others.len() as u64, "other object", "other objects");
+                self.problem(code, &format!("and {others}, for the same reason; --json lists all"));
+            }
         }
     }
 

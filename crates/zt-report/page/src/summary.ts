@@ -5,9 +5,8 @@ import { h } from "./dom";
 import { abridged, human, large, plural, printable } from "./text";
 
 export function drawSummary(report: Report) {
-  const { files, items } = report;
+  const { files } = report;
   const last = files[files.length - 1];
-  const odd = items.filter((item) => item.problems.length > 0).length;
   const cards =
     files.length === 1
       ? [
@@ -22,11 +21,22 @@ export function drawSummary(report: Report) {
     {},
     h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
     h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
-    h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, files.length > 1 ? at : undefined)), card("damaged or odd", plural(odd, "object", "objects"), odd > 0 ? "see the table" : "no NaN, no dead rows, no outliers", odd > 0 ? "bad" : "good")),
+    h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, files.length > 1 ? at : undefined)), oddities(report)),
     last.delta && files.length === 1 && h("p", { class: "caption" }, "A delta: how far values move is seen with the base, zt report BASE DELTA --base BASE."),
     report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),
     ...files.flatMap((file) => lists(file)),
   );
+}
+
+/** What the figures show. Of values that were not read they show nothing. */
+function oddities({ items, isSample }: Report) {
+  const label = "damaged or odd";
+  const odd = items.filter((item) => item.problems.length > 0).length;
+  const unread = items.filter((item) => item.count === undefined && item.problems.length === 0).length;
+  const also = unread > 0 ? `${plural(unread, "object", "objects")} not read` : isSample ? "none in the sample" : "";
+  if (odd > 0) return card(label, plural(odd, "object", "objects"), ["see the table", unread > 0 && also].filter(Boolean).join("; "), "bad");
+  if (unread > 0 && unread === items.length) return card(label, "not looked at", "values were not read");
+  return card(label, "0 objects", also || "no NaN, no dead rows, no outliers", also ? "" : "good");
 }
 
 const base = (path: string) => abridged(path.split(/[/\\]/).filter((part) => part !== "").pop() ?? path, 80);
@@ -58,7 +68,7 @@ function verified(file: FileSummary, at: number | undefined) {
   const label = (file.is_verified ? "verified" : "headers only") + which;
   const note = unverified > 0 ? `${plural(unverified, "component has", "components have")} no digest` : "all digests match";
   if (problems.count > 0) return card(label, plural(problems.count, "problem", "problems"), "see below", "bad");
-  return card(label, "ok", file.is_verified ? note : "values were not read", "good");
+  return card(label, file.is_verified ? "ok" : "not verified", file.is_verified ? note : "values were not read", file.is_verified ? "good" : "");
 }
 
 function lists(file: FileSummary): Node[] {
