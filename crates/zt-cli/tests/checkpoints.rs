@@ -51,7 +51,8 @@ fn a_checkpoint_becomes_a_set_of_the_same_tensors() {
     zt_in(dir.path(), &split).exits(0);
     let index = "model/step.safetensors.index.json";
     assert!(dir.path().join(index).is_file());
-    zt_in(dir.path(), &["diff", "step", index]).exits(0);
+    // The set has `format: pt`, as loaders of safetensors ask for.
+    zt_in(dir.path(), &["diff", "--only-values", "step", index]).exits(0);
     zt_in(dir.path(), &["convert", "step", "step/whole.zt"]).exits(0);
     zt_in(dir.path(), &["diff", "step/.metadata", "step/whole.zt"]).exits(0);
     // An input is never replaced.

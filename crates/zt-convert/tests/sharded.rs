@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use zt::{Dense, Error, File, Memory, OpenOptions, Result, Writer};
-use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS};
+use zt::{Dense, Error, File, Memory, OpenOptions, Result, VerifyOptions, Writer};
+use zt_convert::{ConvertOptions, Input, InputOptions, Kinds, SAFETENSORS};
 
 /// A folder with an index of these `(tensor, shard)`, and shards with these `(tensor, value)`.
 fn set(map: &[(&str, &str)], shards: &[(&str, &[(&str, f32)])]) -> (TempDir, PathBuf) {
@@ -218,6 +218,41 @@ fn a_broken_shard_is_named() {
     let shard = folder.path().join("1.safetensors");
     fs::write(&shard, b"12345678{").unwrap();
     assert_eq!(refused(&path, "header").path(), Some(shard.as_path()));
+}
+
+/// Of every fault: a cut end, an object that is cut, bytes that changed, a wrong place in the index.
+#[test]
+fn a_fault_of_a_set_names_the_shard() {
+    let map = [("v", "a"), ("w", "b")];
+    let (folder, path) = set(&map, &[("a", &[("v", 1.0)]), ("b", &[("w", 2.0)])]);
+    let b = folder.path().join("b");
+    let whole = fs::read(&b).unwrap();
+    fs::write(&b, &whole[..whole.len() - 1]).unwrap();
+    let options = InputOptions::new().truncated(true);
+    let cut = Kinds::builtin().open(&path, options).unwrap();
+    let report = cut.file().verify(&VerifyOptions::new()).unwrap();
+    let codes: Vec<&str> = report.problems.iter().map(Error::code).collect();
+    assert_eq!(codes, ["truncated", "bounds"]);
+    assert!(report.problems.iter().all(|problem| problem.path() == Some(&b)));
+    assert!(cut.file().warnings()[0].message.starts_with("b: truncated"));
+
+    fs::write(&b, &whole).unwrap();
+    fs::write(&path, r#"{"weight_map": {"v": "a", "w": "a", "x": "b"}}"#).unwrap();
+    assert!(refused(&path, "header").to_string().ends_with("; it is in \"b\""));
+
+    let zt = |value: f32| {
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        writer.add("w", &Dense::from_slice(&[1], &[value]).unwrap()).unwrap();
+        writer.finish().unwrap();
+        bytes
+    };
+    let mut changed = zt(2.0);
+    changed[64] ^= 1;
+    fs::write(&b, changed).unwrap();
+    fs::write(&path, r#"{"weight_map": {"w": "b"}}"#).unwrap();
+    let error = opened(&path).unwrap().tensor("w").unwrap().to_vec::<f32>().unwrap_err();
+    assert_eq!((error.code(), error.path()), ("digest-mismatch", Some(&*b)));
 }
 
 #[test]

@@ -65,6 +65,7 @@ impl FileKind for Gguf {
             }
         };
         for part in set.parts {
+            part.path.iter().for_each(|path| builder.from_file(path));
             add(&mut builder, part, may_be_cut);
         }
         for warning in set.warnings {

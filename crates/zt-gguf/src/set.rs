@@ -24,6 +24,8 @@ pub(super) struct SetPart {
     pub(super) source: Box<dyn Source>,
     pub(super) header: Header,
     pub(super) attributes: Option<Attributes>,
+    /// Its path, if it is one of several.
+    pub(super) path: Option<PathBuf>,
 }
 
 impl SetPart {
@@ -33,7 +35,7 @@ impl SetPart {
         if let Some(attributes) = &mut attributes {
             original::take(attributes, &mut header.tensors);
         }
-        Ok(SetPart { source, header, attributes })
+        Ok(SetPart { source, header, attributes, path: None })
     }
 
     /// The number of files of its set; `None` for a file that is whole.
@@ -89,6 +91,7 @@ impl Set {
                     other(&mut neighbours, path, name, (number, count))?
                 }
             };
+            let part = SetPart { path: part.path.or_else(|| Some(path.to_owned())), ..part };
             parts.push(part);
         }
         let expected = parts.first().and_then(|part| part.number(SPLIT_TENSORS));
@@ -132,7 +135,7 @@ fn other(
     if part.number(SPLIT_NO) != Some(no) || part.count() != Some(count) {
         return Err(Violation::OtherSet { name }.into());
     }
-    Ok(part)
+    Ok(SetPart { path: Some(path), ..part })
 }
 
 /// Takes the pairs of all parts. The first value of each key is kept.

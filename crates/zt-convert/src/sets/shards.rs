@@ -33,6 +33,8 @@ pub(super) fn open(index: &Index, opening: Opening<'_>, kinds: &Kinds) -> Result
         index,
         found: vec![false; index.tensors().len()],
         total: Total { of_each: Some(0), shared_once: Some(0) },
+        is_cut: false,
+        elsewhere: HashMap::new(),
         unlisted: HashMap::new(),
         metadata: Union::default(),
         extra: Union::default(),
@@ -118,6 +120,10 @@ struct Set<'x> {
     found: Vec<bool>,
     /// The bytes of the tensors that the index lists.
     total: Total,
+    /// Whether the end of a shard is missing.
+    is_cut: bool,
+    /// Tensors of shards that the index does not give them, and the shard that has each.
+    elsewhere: HashMap<String, &'x str>,
     /// Tensors that the index does not list, and the shard that has each.
     unlisted: HashMap<String, &'x str>,
     /// The attributes of all shards and of the index.
@@ -158,10 +164,13 @@ impl<'x> Set<'x> {
                         format!("the copy in {name:?} is not read: the index names another shard");
                     builder.warning(Warning::new("shadowed", message).with_object(tensor));
                     shadowed.insert(tensor.to_owned());
+                    self.elsewhere.insert(tensor.to_owned(), name);
                 }
                 Listed::Nowhere => builder.warning(self.add_unlisted(tensor, name)?),
             }
         }
+        self.is_cut |= shard.truncated().is_some();
+        builder.from_file(path);
         builder.include(&shard, |tensor| !shadowed.contains(tensor));
         let attributes = shard.attributes()?.unwrap_or_default();
         keep(&mut self.metadata, attributes, name, &mut builder)?;
@@ -204,14 +213,15 @@ impl<'x> Set<'x> {
     fn finish(mut self) -> Result<File> {
         let mut listed = self.index.tensors().zip(&self.found);
         if let Some(((name, shard), _)) = listed.find(|(_, found)| !**found) {
-            let shard = shard.to_owned();
-            return Err(Error::from(Violation::NotInShard { shard }).with_object(name));
+            let (shard, other) = (shard.to_owned(), self.elsewhere.get(name));
+            let other = other.map(|other| (*other).to_owned());
+            return Err(Error::from(Violation::NotInShard { shard, other }).with_object(name));
         }
         // An empty index has the usual kind.
         let empty = || (USUAL, self.opening.builder(USUAL));
         let (kind, mut builder) = self.builder.unwrap_or_else(empty);
         // Components of `.zt` are compressed and shared, which programs count in several ways.
-        let total = self.index.total_size.filter(|_| kind != ZT);
+        let total = self.index.total_size.filter(|_| kind != ZT && !self.is_cut);
         let differs = total.and_then(|total_size| self.total.differs_from(total_size));
         if let Some(warning) = differs {
             builder.warning(warning);

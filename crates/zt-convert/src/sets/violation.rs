@@ -15,8 +15,11 @@ pub(super) enum Violation {
     RepeatedName,
     #[error("the index has {byte_len} bytes, the limit is {limit}")]
     IndexTooLong { byte_len: u64, limit: u64 },
-    #[error("missing from the shard {shard:?}, where the index lists it")]
-    NotInShard { shard: String },
+    #[error(
+        "missing from the shard {shard:?}, where the index lists it{}",
+        other.as_ref().map(|other| format!("; it is in {other:?}")).unwrap_or_default()
+    )]
+    NotInShard { shard: String, other: Option<String> },
     #[error("duplicate name: in both {first:?} and {second:?}, and not in the index")]
     Ambiguous { first: String, second: String },
     #[error("{name:?} is not the path of a file below the folder of the index")]

@@ -1,6 +1,7 @@
 //! The builder that crates for other kinds of files use to make a [`File`].
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use zt_container::{Blob, Limits, Source, Span, check_declared};
@@ -46,6 +47,8 @@ pub struct FileBuilder {
     origin: Origin,
     /// By source.
     places: Vec<SourceOrigin>,
+    /// Of the file that is being added, if it is one of several.
+    path: Option<Arc<Path>>,
     /// Boxed, as the catalog keeps them: while it is made, no object exists twice.
     objects: Vec<(String, Box<Resolved>)>,
     attributes: Option<Attributes>,
@@ -65,6 +68,7 @@ impl FileBuilder {
             options,
             origin: Origin::default(),
             places: Vec::new(),
+            path: None,
             objects: Vec::new(),
             attributes: None,
             extra: Attributes::new(),
@@ -102,8 +106,15 @@ impl FileBuilder {
         self.place(Arc::new(source), SourceOrigin::MadeOf(from.0, offset))
     }
 
+    /// Sources and files that are added from now on are of the file at `path`, one of several. Errors about
+    /// their bytes name it.
+    pub fn from_file(&mut self, path: &Path) {
+        self.path = Some(path.into());
+    }
+
     fn place(&mut self, source: Arc<dyn Source>, place: SourceOrigin) -> SourceId {
         self.origin.sources.push(source);
+        self.origin.paths.push(self.path.clone());
         self.places.push(place);
         SourceId(self.origin.sources.len().strict_sub(1))
     }
@@ -140,7 +151,7 @@ impl FileBuilder {
     /// all the same, except for [`OpenOptions::strict`]: see [`File::truncated`].
     pub fn truncated(&mut self, found: u64, expected: Option<u64>) {
         let error = Error::from(Fault::Truncated { found, expected });
-        self.origin.truncated = Some(error.with_offset(found));
+        self.origin.truncated = Some(self.located(error.with_offset(found)));
     }
 
     /// Sets a rule for the values of an f32 component. Only strict verification checks it. A component
@@ -205,6 +216,11 @@ impl FileBuilder {
     /// As [`FileBuilder::include`], for the objects that `choose` gives a name, under that name.
     pub fn include_as(&mut self, file: &File, mut choose: impl FnMut(&str) -> Option<String>) {
         let (inner, base) = (&file.inner, self.origin.sources.len());
+        let path = self.path.clone();
+        let located = |error: Error| match &path {
+            Some(path) => error.with_path(path),
+            None => error,
+        };
         let byte_len = &mut self.origin.byte_len;
         *byte_len = byte_len.saturating_add(file.byte_len());
         for (at, source) in inner.sources.iter().enumerate() {
@@ -215,6 +231,9 @@ impl FileBuilder {
                 place => place,
             };
             self.place(Arc::clone(source), place);
+            if let (Some(known), Some(path)) = (inner.path_of(at), self.origin.paths.last_mut()) {
+                *path = Some(known.into());
+            }
         }
         let mut chosen = HashMap::new();
         for at in 0..inner.catalog.len() {
@@ -222,10 +241,9 @@ impl FileBuilder {
             if let Some(new) = choose(name)
                 && let Some(resolved) = inner.catalog.resolve(at, &inner.registry)
             {
-                let mut moved = resolved.moved(base);
-                if new != name {
-                    moved = moved.renamed(&new);
-                }
+                let moved = resolved.moved(base).with_errors(|error| {
+                    located(if new == name { error } else { error.of_object(&new) })
+                });
                 chosen.insert(name, new.clone());
                 self.objects.push((new, Box::new(moved)));
             }
@@ -245,12 +263,14 @@ impl FileBuilder {
             self.origin.remarks.push(warning);
         }
         let truncated = &mut self.origin.truncated;
-        *truncated = truncated.take().or_else(|| inner.truncated.clone());
+        *truncated = truncated.take().or_else(|| inner.truncated.clone().map(&located));
         let tolerated = &mut self.origin.tolerated;
         for problem in &inner.tolerated.problems {
             match problem.object().map(new_name) {
-                None => tolerated.problems.push(problem.clone()),
-                Some(Some(name)) => tolerated.problems.push(problem.clone().of_object(&name)),
+                None => tolerated.problems.push(located(problem.clone())),
+                Some(Some(name)) => {
+                    tolerated.problems.push(located(problem.clone().of_object(&name)));
+                }
                 Some(None) => {}
             }
         }
@@ -269,11 +289,18 @@ impl FileBuilder {
         }
     }
 
+    fn located(&self, error: Error) -> Error {
+        match &self.path {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
+    }
+
     /// Adds an object that cannot be read. It is listed with its metadata, and each attempt to read it
     /// gives `error`.
     pub fn fault(&mut self, name: impl Into<String>, raw: RawObject, error: Error) {
         let name = name.into();
-        let (error, raw) = (error.with_object(&name), Arc::new(raw));
+        let (error, raw) = (self.located(error.with_object(&name)), Arc::new(raw));
         let faulty = Err(Arc::new(Faulty { error, raw }));
         let resolved = Resolved::new(faulty, Home::One(0));
         self.objects.push((name, Box::new(resolved)));

@@ -155,15 +155,15 @@ impl Resolved {
         }
     }
 
-    /// The same object under another name, in the errors about it.
-    pub(crate) fn renamed(mut self, name: &str) -> Self {
+    /// The same object with other errors about it.
+    pub(crate) fn with_errors(mut self, change: impl Fn(Error) -> Error) -> Self {
         if let Err(faulty) = &mut self.object {
             *faulty = Arc::new(Faulty {
-                error: faulty.error.clone().of_object(name),
+                error: change(faulty.error.clone()),
                 raw: Arc::clone(&faulty.raw),
             });
         }
-        self.fault = self.fault.map(|fault| fault.of_object(name));
+        self.fault = self.fault.map(change);
         self
     }
 

@@ -1,5 +1,6 @@
 //! The state of an open file, which its handles share.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use zt_container::{Limits, Source};
@@ -43,6 +44,8 @@ pub(crate) struct Inner {
     pub(crate) kind: Kind,
     pub(crate) catalog: Catalog,
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// Of a source that is one of several files: its path, for errors.
+    pub(super) paths: Vec<Option<Arc<Path>>>,
     /// The same sources past the page cache, opened when they are needed.
     pub(super) past_cache: Vec<OnceLock<Option<Box<dyn Source>>>>,
     /// Of all files together. Sources that were made are no files.
@@ -65,6 +68,11 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
+    /// The path of a source that is one of several files.
+    pub(crate) fn path_of(&self, source: usize) -> Option<&Path> {
+        self.paths.get(source)?.as_deref()
+    }
+
     /// The source of this number; with `past`, past the page cache where that is possible.
     pub(super) fn source(&self, at: usize, past: bool) -> Option<&dyn Source> {
         let source = self.sources.get(at)?;
@@ -78,6 +86,8 @@ impl Inner {
 #[derive(Default)]
 pub(crate) struct Origin {
     pub(crate) sources: Vec<Arc<dyn Source>>,
+    /// As long as `sources`, or empty.
+    pub(crate) paths: Vec<Option<Arc<Path>>>,
     pub(crate) byte_len: u64,
     pub(crate) remarks: Vec<Warning>,
     pub(crate) tolerated: Tolerated,

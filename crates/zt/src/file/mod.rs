@@ -138,6 +138,7 @@ impl File {
             catalog,
             past_cache: origin.sources.iter().map(|_| OnceLock::new()).collect(),
             sources: origin.sources,
+            paths: origin.paths,
             byte_len: origin.byte_len,
             registry: options.registry_or_builtin(),
             limits: options.limits,

@@ -84,10 +84,14 @@ impl Warning {
 /// A fault that is tolerated.
 impl From<&Error> for Warning {
     fn from(error: &Error) -> Self {
+        // A file of several is named, as in the error.
+        let file = error.path().and_then(std::path::Path::file_name);
+        let file = file.map(|name| format!("{}: ", name.to_string_lossy()));
+        let message = file.unwrap_or_default() + &error.message();
         Warning {
             object: error.object().map(str::to_owned),
             component: error.component().map(str::to_owned),
-            ..Warning::new(error.code(), error.message())
+            ..Warning::new(error.code(), message)
         }
     }
 }

@@ -496,8 +496,11 @@ impl<'f> Tensor<'f> {
 
     pub(crate) fn blame(&self, error: impl Into<Error>, part: Located<'_>) -> Error {
         let error: Error = error.into().with_object(self.name);
-        let error = error.with_component(part.role);
-        error.with_span(part.component.blob.span)
+        let error = error.with_component(part.role).with_span(part.component.blob.span);
+        match self.file.path_of(self.resolved.source(part.at)) {
+            Some(path) => error.with_path(path),
+            None => error,
+        }
     }
 
     pub(crate) fn blame_format(&self, error: zt_formats::Error) -> Error {
