@@ -60,7 +60,7 @@ fn a_path_that_is_not_utf_8_can_be_opened_again() {
         (&["convert", "@a.zt", "@c.safetensors"], 2),
         (&["split", "@a.zt", "-o", "@set"], 2),
         (&["extract", "@a.zt", "w", "-o", "@w.npy"], 2),
-        (&["quantize", "@a.zt", "@q.zt", "--include=w"], 2),
+        (&["quantize", "@a.zt", "@q.zt", "--include=w"], 3),
         (&["append", "@b.zt", "@a.zt", rename], 2),
         (&["rename", "@b.zt", "v", "x"], 1),
         (&["rm", "@b.zt", "x"], 1),
