@@ -8,6 +8,8 @@
 //! The recorded shape is the object's. Its attribute `gguf.shape` has the stored one, and the pair is made
 //! anew from both when a GGUF file is written.
 
+use std::collections::{HashMap, HashSet};
+
 use zt::formats::element_count;
 use zt::{Attributes, Error, ErrorKind, Object, Value};
 use zt_foreign::STORED_SHAPE;
@@ -21,9 +23,16 @@ const PREFIX: &str = "comfy.gguf.orig_shape.";
 
 /// Gives the tensors their recorded shapes, and removes the pairs.
 pub(super) fn take(attributes: &mut Attributes, tensors: &mut [Tensor]) {
+    // One pass over the pairs: a file may have 10^5 of them, and as many tensors.
+    let name = |key: &Value| key.as_str()?.strip_prefix(PREFIX).map(str::to_owned);
+    let recorded = attributes.iter().filter_map(|(key, value)| Some((name(key)?, value.clone())));
+    let recorded: HashMap<String, Value> = recorded.collect();
+    if recorded.is_empty() {
+        return;
+    }
+    let mut taken = HashSet::new();
     for tensor in tensors {
-        let key = format!("{PREFIX}{}", tensor.name);
-        let Some(recorded) = attributes.get(&key) else {
+        let Some(recorded) = recorded.get(&*tensor.name) else {
             continue;
         };
         let Some(shape) = numbers(recorded).filter(|shape| is_same_count(shape, &tensor.shape))
@@ -41,8 +50,10 @@ pub(super) fn take(attributes: &mut Attributes, tensors: &mut [Tensor]) {
             continue;
         }
         tensor.stored = Some(std::mem::replace(&mut tensor.shape, shape));
-        pairs::remove(attributes, &key);
+        taken.insert(tensor.name.clone());
     }
+    let is_taken = |key: &Value| name(key).is_some_and(|name| taken.contains(&*name));
+    pairs::remove(attributes, is_taken);
 }
 
 /// The shape in which an object is stored.

@@ -59,15 +59,13 @@ fn forget_part(file: &mut Attributes) -> Option<Vec<Value>> {
     Some(types)
 }
 
-/// Removes a pair.
-pub(super) fn remove(attributes: &mut Attributes, key: &str) {
-    attributes.remove(key);
+/// Removes the pairs with these keys.
+pub(super) fn remove(attributes: &mut Attributes, is_removed: impl Fn(&Value) -> bool) {
+    let pairs = std::mem::take(attributes).into_iter();
+    *attributes = pairs.filter(|(key, _)| !is_removed(key)).collect();
     if let Some(Value::Array(types)) = attributes.remove(TYPES) {
         let mut types = Vec::from(types);
-        let is_key = |item: &Value| {
-            item.as_array().and_then(|item| item.first()?.as_str().map(|found| found == key))
-        };
-        types.retain(|item| is_key(item) != Some(true));
+        types.retain(|item| !item.as_array().and_then(<[_]>::first).is_some_and(&is_removed));
         attributes.insert(TYPES, Value::array(types));
     }
 }
