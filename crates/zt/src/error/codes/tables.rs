@@ -15,7 +15,7 @@ errors! {
     DEFLATE "deflate": File, "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", "Fetch it again, or report it to the file's writer.";
     DELTA "delta": File, "A delta breaks a rule of `zt.delta/1`, or does not fit its base.", "Make the delta again, or fetch it again.";
     DIGEST_FORMAT "digest-format": File, "A digest has no `algorithm:`, or a known algorithm has the wrong number of hexadecimal digits.", "Report it to the file's writer.";
-    DIGEST_MISMATCH "digest-mismatch": File, "The stored bytes of a component, or of a chunk of it, do not match their checksum.", "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads the damaged bytes.";
+    DIGEST_MISMATCH "digest-mismatch": File, "The stored bytes of a component, of a chunk of it, or of the manifest do not match their checksum.", "The data is damaged: fetch the file again, or restore it from a copy. `Verify::Never` reads damaged bytes of a component. A file with a damaged manifest (§3.6) is refused; `zt repair FILE -o OUT` saves what it has.";
     DTYPE "dtype": File, "A component's dtype is not one of the 13 storage types, or the format does not allow it in this role.", "Report it to the file's writer.";
     DUPLICATE_NAME "duplicate-name": Caller, "A writer or a merge was given a name, or a role, for the second time.", "Rename one of them, or choose one: `--on-duplicate`. `--exclude 2:NAME` leaves out the one of the second input.";
     ENCODING "encoding": File, "A component's encoding is neither `raw` nor `zstd` in exactly this spelling.", "Report it to the file's writer.";
