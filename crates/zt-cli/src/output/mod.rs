@@ -17,6 +17,7 @@ pub(crate) mod text;
 pub(crate) mod tree;
 pub(crate) mod value;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -35,7 +36,10 @@ use crate::failure::{Exit, Failure};
 /// Warnings that are printed for one file. JSON has all of them.
 const WARNINGS: usize = 10;
 
-/// Errors of one cause that are printed. JSON has all of them.
+/// Causes of errors that are printed. JSON has all of them.
+const CAUSES: usize = 50;
+
+/// Errors of one cause that are printed.
 const OF_ONE_CAUSE: usize = 3;
 
 /// When to use colours.
@@ -150,22 +154,29 @@ impl Output {
 
     /// Prints the first errors of each cause, and how many others have it. Causes are equal but for numbers.
     pub(crate) fn errors(&self, errors: &[Error]) {
-        let mut causes: Vec<((&str, String), Vec<&Error>)> = Vec::new();
+        let mut causes: Vec<(&str, Vec<&Error>)> = Vec::new();
+        let mut places = HashMap::new();
         for error in errors {
             let words = error.message().replace(|letter: char| letter.is_ascii_digit(), "");
-            let cause = (error.code(), words);
-            match causes.iter_mut().find(|(known, _)| *known == cause) {
+            let place = *places.entry((error.code(), words)).or_insert(causes.len());
+            match causes.get_mut(place) {
                 Some((_, like)) => like.push(error),
-                None => causes.push((cause, vec![error])),
+                None => causes.push((error.code(), vec![error])),
             }
         }
-        for ((code, _), like) in causes {
+        let (causes, more) = causes.split_at(causes.len().min(CAUSES));
+        for (code, like) in causes {
             let (shown, others) = like.split_at(like.len().min(OF_ONE_CAUSE));
             shown.iter().for_each(|error| self.error(error));
             if !others.is_empty() {
                 let others = text::count(others.len() as u64, "other object", "other objects");
                 self.problem(code, &format!("and {others}, for the same reason; --json lists all"));
             }
+        }
+        if let Some((code, _)) = more.first() {
+            let more = more.iter().map(|(_, like)| like.len() as u64).sum();
+            let objects = text::count(more, "more object", "more objects");
+            self.problem(code, &format!("{objects}, for other reasons; --json lists all"));
         }
     }
 
