@@ -336,7 +336,7 @@ impl fmt::Display for Error {
             }
             Error::Digest { expected, found } => {
                 format!(
-                    "the manifest was changed: its digest is {expected}, that of its bytes {found}"
+                    "the manifest was changed: it records {expected}, and its bytes have {found}"
                 )
             }
             Error::Limit(limit) => limit.to_string(),

@@ -7,10 +7,10 @@ use crate::cbor::{Cursor, Flaw, Head, Scanner, text_at};
 use crate::error::{Error, LimitExceeded, Result, abridged};
 use crate::names::Names;
 use crate::object::Object;
+use crate::own_digest::{self, ManifestDigest};
 use crate::plain;
 use crate::raw::{Fault, RawObject};
 use crate::schema::{self, ROOT_KEYS, describe};
-use crate::seal::{self, ManifestDigest};
 use crate::validate::Placement;
 use crate::value::Value;
 use crate::version::{NEWEST_MINOR, Version};
@@ -173,7 +173,7 @@ impl<B: AsRef<[u8]>> Index<B> {
             let key = cursor.text()?;
             if key.is_some() && cursor.offset() == self.objects.0 {
                 cursor = Cursor::at(bytes, self.objects.1);
-            } else if matches!(key.as_deref(), Some("version" | "attributes" | seal::KEY)) {
+            } else if matches!(key.as_deref(), Some("version" | "attributes" | own_digest::KEY)) {
                 cursor.skip()?;
             } else {
                 cursor = start;

@@ -10,8 +10,8 @@ use crate::attributes::Attributes;
 use crate::cbor::{Encoder, Head, Pairs};
 use crate::error::{Error, Misuse, Result};
 use crate::object::{ByteOrder, Component, Object, check_attributes_len, check_component_count};
+use crate::own_digest;
 use crate::schema::{self, COMPONENT_KEYS, OBJECT_KEYS, ROOT_KEYS};
-use crate::seal;
 use crate::text::Text;
 use crate::validate::Placement;
 use crate::version::VERSION;
@@ -148,7 +148,7 @@ impl ManifestEncoder {
         }
         let mut head = Encoder::default();
         let known = 2 + usize::from(attributes.is_some());
-        let hasher = seal::hasher();
+        let hasher = own_digest::hasher();
         let fields = head.begin_map(known + extra.len() + usize::from(hasher.is_some()));
         head.values(before, IN_ROOT, nesting())?;
         head.end_map(fields);
@@ -179,7 +179,7 @@ impl ManifestEncoder {
         let mut manifest =
             EncodedManifest { head: head.out, objects: runs.collect(), tail: tail.out };
         if let Some(hasher) = hasher {
-            seal::append(hasher, &mut manifest);
+            own_digest::append(hasher, &mut manifest);
         }
         Ok(manifest)
     }

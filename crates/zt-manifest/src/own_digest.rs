@@ -14,7 +14,7 @@ pub(crate) const KEY: &str = "zt.manifest_digest";
 /// The number of hexadecimal digits.
 const DIGITS: usize = 8;
 
-/// An entry in whose fixed bytes at most so many are wrong is a damaged one, and not another field.
+/// With at most so many wrong bytes among the fixed ones, the entry is damaged. With more, it is another field.
 const MOST_WRONG: usize = 8;
 
 /// The size of the manifest and the magic, which end a file.

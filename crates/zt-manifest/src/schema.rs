@@ -9,13 +9,13 @@ use crate::attributes::Attributes;
 use crate::cbor::{Cursor, Flaw, Head};
 use crate::error::{Error, LimitExceeded};
 use crate::object::ByteOrder;
+use crate::own_digest;
 use crate::raw::{RawComponent, RawObject};
-use crate::seal;
 use crate::text::{Text, intern};
 use crate::value::Value;
 
 /// The keys that 1.2 defines, for each map.
-pub(crate) const ROOT_KEYS: [&str; 4] = ["version", "attributes", "objects", seal::KEY];
+pub(crate) const ROOT_KEYS: [&str; 4] = ["version", "attributes", "objects", own_digest::KEY];
 pub(crate) const OBJECT_KEYS: [&str; 4] = ["shape", "format", "attributes", "components"];
 pub(crate) const COMPONENT_KEYS: [&str; 8] =
     ["dtype", "type", "offset", "length", "uncompressed_length", "encoding", "digest", CHUNKS];

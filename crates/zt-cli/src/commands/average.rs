@@ -11,10 +11,10 @@ use crate::output::Output;
 /// Average the tensors of several checkpoints
 ///
 /// Writes the first input to OUT with the mean of all inputs in the place of each dense floating-point
-/// tensor. All inputs must have the same names and shapes. Integers that differ are those of the first
-/// input, with a warning for each, and everything else must be equal. A mean is computed as f64 and
-/// rounded once, to the type of the first input or to --dtype. Memory use does not grow with the size
-/// of the tensors.
+/// tensor. All inputs must have the same names and shapes. Where integers differ, OUT has the first
+/// input's, with a warning for each tensor. Everything else must be equal. A mean is computed as f64
+/// and rounded once, to the type of the first input or to --dtype. Memory use does not grow with the
+/// size of the tensors.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, override_usage = "zt average [OPTIONS] <IN>... <OUT>")]
 pub(crate) struct Arguments {

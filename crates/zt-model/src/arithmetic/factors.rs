@@ -27,7 +27,7 @@ pub(super) struct Pair<'f> {
 pub(super) struct Parts<'f> {
     /// The factors, by the names of their weights.
     pub(super) pairs: BTreeMap<String, Pair<'f>>,
-    /// The tensors that replace those of the base, by the names that they have there.
+    /// Tensors of the adapter that replace tensors of the base, by their names in the base.
     pub(super) saved: BTreeMap<&'f str, &'f str>,
 }
 

@@ -200,9 +200,9 @@ impl FileBuilder {
         }
     }
 
-    /// Adds a digest of bytes of which `objects` have parts; without names, all objects of the file. A reader does not
-    /// compare it, because it would read more than it was asked for. [`File::verify`] does: a difference is a fault of
-    /// the first object.
+    /// Adds a digest of stored bytes that `objects` share; without names, all objects of the file share them. Reading an
+    /// object does not compare it, because it covers more than the object. [`File::verify`] does: a difference is a
+    /// fault of the first object.
     pub fn sum(&mut self, objects: Vec<String>, source: SourceId, blob: Blob) {
         self.origin.tolerated.sums.push(Sum { objects, source: source.0, blob });
     }
