@@ -1,4 +1,4 @@
-//! What CONTRIBUTING.md, README.md and the heads of our crates say about where things are, compared with the
+//! What CONTRIBUTING.md, README.md and the front pages of our crates say about where things are, compared with the
 //! repository. A part of `cargo xtask graph`.
 //!
 //! A block that is compared has a name after its language, which no page shows: three backticks, `text route`.
@@ -56,15 +56,12 @@ pub(crate) fn check(shell: &Shell) -> Result<()> {
     for name in LAYERS.iter() {
         // The facade's folder has the name of its library.
         let folder = name.replace("zt-tensor", "zt");
-        let head = read(&format!("crates/{folder}/src/lib.rs"))?;
-        faults.extend(
-            misplaced(name, &head)
-                .into_iter()
-                .map(|fault| format!("crates/{folder}/src/lib.rs: {fault}")),
-        );
+        let page = format!("crates/{folder}/README.md");
+        let said = misplaced(name, &read(&page)?);
+        faults.extend(said.into_iter().map(|fault| format!("{page}: {fault}")));
     }
     Error::unless_empty("what is said is not so:", faults)?;
-    println!("graph: CONTRIBUTING.md, README.md and the heads of crates name what is there");
+    println!("graph: CONTRIBUTING.md, README.md and the pages of crates name what is there");
     Ok(())
 }
 
@@ -195,15 +192,13 @@ fn lost(block: &str, is_file: impl Fn(&str) -> bool) -> Vec<String> {
     faults
 }
 
-/// Neighbours that a head names, "Place in the graph: above x, below y.", and that the graph has elsewhere.
-fn misplaced(name: &str, head: &str) -> Vec<String> {
-    let head: Vec<&str> = head.lines().map_while(|line| line.strip_prefix("//!")).collect();
-    let head = head.join("");
+/// Neighbours that a front page names, "Place in the graph: above x, below y.", and that the graph has elsewhere.
+fn misplaced(name: &str, page: &str) -> Vec<String> {
     let mut faults = Vec::new();
-    if head.contains(" <- zt-") {
-        faults.push("CONTRIBUTING.md draws the graph, and a head names its neighbours".to_owned());
+    if page.contains(" <- zt-") {
+        faults.push("CONTRIBUTING.md draws the graph, and a page names its neighbours".to_owned());
     }
-    let place = head.split_once("Place in the graph:").map_or("", |(_, rest)| rest);
+    let place = page.split_once("Place in the graph:").map_or("", |(_, rest)| rest);
     let place = place.split('.').next().unwrap_or_default();
     let (above, below) = place.split_once("below").unwrap_or((place, ""));
     let named = |text: &str| -> Vec<String> {
@@ -273,15 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn a_head_names_its_neighbours() {
-        let faults = |head| misplaced("zt-tensor", head);
+    fn a_page_names_its_neighbours() {
+        let faults = |page| misplaced("zt-tensor", page);
         assert!(
-            faults("//! X.\n//!\n//! Place in the graph: above `zt-ggml`, below `zt-foreign`.\n")
-                .is_empty()
+            faults("# X\n\nPlace in the graph: above `zt-ggml`, below `zt-foreign`.\n").is_empty()
         );
-        assert_eq!(faults("//! Place in the graph: above `zt-cli`.").len(), 1);
-        assert_eq!(faults("//! Place in the graph: below `zt-zip`.").len(), 1);
-        assert_eq!(faults("//! zt-container <- zt-manifest").len(), 1);
+        assert_eq!(faults("Place in the graph: above `zt-cli`.").len(), 1);
+        assert_eq!(faults("Place in the graph: below `zt-zip`.").len(), 1);
+        assert_eq!(faults("zt-container <- zt-manifest").len(), 1);
     }
 
     #[test]

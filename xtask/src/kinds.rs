@@ -44,7 +44,7 @@ const PLACES: &[(&str, &str)] = &[
     ("README.md", "`{package}`"),
     ("conformance/src/fuzz/mod.rs", "(\"{feature}\", "),
     ("crates/zt-convert/Cargo.toml", "\"{feature}\""),
-    ("crates/zt-convert/src/lib.rs", "| `{feature}` |"),
+    ("crates/zt-convert/README.md", "| `{feature}` |"),
     ("crates/zt-convert/src/table/kinds.rs", "#[cfg(feature = \"{feature}\")]"),
     ("crates/{package}/README.md", "`zt-convert`"),
     ("fuzz/README.md", "`{feature}`"),

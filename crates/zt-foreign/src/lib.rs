@@ -1,31 +1,4 @@
-//! The contract of a kind of tensor file, and what all kinds share.
-//!
-//! Place in the graph: above `zt` and `zt-zip`, below each kind.
-//!
-//! A kind of file is a type that implements [`FileKind`], and [`FileWriter`] if its files can be
-//! written. It opens a file as a [`zt::File`] whose components are ranges of the foreign file. So
-//! listing, reading, verifying, hashing and converting need no code per kind. `zt-convert` has the
-//! table of kinds.
-//!
-//! | room | contents |
-//! | --- | --- |
-//! | `tools` | small tools that several kinds share: [`fnv1a`], [`json`], URLs |
-//! | `values` | what elements mean: [`Meaning`]; the packing of values of less than a byte: [`Packing`] |
-//! | [`strided`] | elements in another order than row-major, gathered when they are read |
-//! | [`slices`] | tensors that are stored as slices, put together when they are read |
-//! | [`sparse`] | sparse layouts of other programs, as coordinates for `sparse_coo` |
-//! | `faults` | what goes wrong between files: [`Fault`], [`Loss`] |
-//! | `open` | what a kind gets to open a file, and returns: [`Probe`], [`Opening`], [`Input`]; zip archives |
-//! | `outgoing` | objects on their way into a file: [`Merged`], [`Outgoing`], [`Job`], [`Sink`] |
-//! | `contract` | [`FileKind`], [`FileWriter`] |
-//! | `test_kit` | tests that any kind can run: the feature `test-kit` |
-//!
-//! A room uses itself and the rooms above it.
-//!
-//! Invariants: the bytes of a file decide its kind, never its name; neither reading nor writing drops
-//! a tensor silently.
-//!
-//! Absent: the kinds, the table of kinds, opening files, threads.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]

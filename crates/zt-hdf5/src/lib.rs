@@ -1,45 +1,4 @@
-//! HDF5 files as tensors: files of Keras, h5py, PyTables and MATLAB.
-//!
-//! ```text
-//! superblock -> object header of the root group -> links -> object headers -> data
-//!                                                           | dataspace: the shape
-//!                                                           | datatype:  the elements
-//!                                                           | layout:    where the values are
-//!                                                           | filters:   how chunks are stored
-//! ```
-//!
-//! Every dataset is an object with the name of its path, without the leading slash. If several links
-//! lead to it, it is listed under each. Contiguous and compact values are ranges of the file, in
-//! either byte order; chunks are decoded when they are read (`chunked`). The names of an
-//! enumeration are the attribute `hdf5.enum`.
-//!
-//! Virtual datasets take their values from other datasets when they are read (`vds`).
-//!
-//! Strings, records, references and null dataspaces are not tensors. They are warnings of code
-//! `not-tensor`, and the file is sound. These are listed with a fault:
-//!
-//! * data in another place: external files, links to other files, sources outside the file's folder
-//! * chunks with an unsupported filter
-//!
-//! An archive of Keras is opened as the file of weights in it (`keras`).
-//!
-//! Structures refer to each other by address, in hostile files again and again. So a length is
-//! compared with the file before memory is reserved. The bytes of structures that are read are
-//! limited to a few lengths of the file (`store`), and so are the bytes that chunks are decoded to.
-//! Values that were never written are made while they are read. They count when a file is listed: all datasets that
-//! are no ranges of the file make at most what its bytes can be decoded to, and `decoded_len` (64 GiB) in addition.
-//!
-//! This reader is our own. `hdf5-reader` 0.12 (30,000 lines) has the same filters and lz4, but no lzf.
-//! It lists a group as a whole or not at all, so one damaged link hides the other tensors. It brings
-//! ndarray, rayon, parking_lot and lru.
-//!
-//! The crate has six rooms. Each uses the rooms before it, and its page says what it must not know:
-//!
-//! ```text
-//! bytes  filters  structures  values  vds  tree
-//! ```
-//!
-//! Reference: the HDF5 File Format Specification, version 4.0, here "Spec", and the library HDF5 2.0.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -124,7 +83,3 @@ impl FileKind for Hdf5 {
         Ok(Input::new(builder.build()?, paths))
     }
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,37 +1,4 @@
-//! Models as files: what is computed from them, how they differ, and whether they are whole.
-//!
-//! Place in the graph: above `zt-convert`, below `zt-cli`.
-//!
-//! | room | what it gives |
-//! | --- | --- |
-//! | `arithmetic` | files whose values are computed when they are read: [`average`], [`Lora`], [`Quantize`] |
-//! | `delta` | [`delta`](delta()) writes how a file differs from another; [`Patch`] makes that file again |
-//! | `location` | [`open`](open()) and [`Location`]: a path, a folder, a URL or `-`, as a user types it |
-//! | `examine` | [`examine`](examine()) finds files of a folder that do not make one model; [`write_index`] |
-//!
-//! All of them take an [`Input`](zt_convert::Input) of any kind, and what they compute is one, too.
-//! [`zt_convert::Kinds::convert`] writes it.
-//!
-//! ```
-//! use zt::{Dense, File, Writer};
-//! use zt_convert::{ConvertOptions, Input, Kinds, ZT};
-//!
-//! let file = |values: &[f32]| {
-//!     let mut bytes = Vec::new();
-//!     let mut writer = Writer::new(&mut bytes)?;
-//!     writer.add("w", &Dense::from_slice(&[2], values)?)?;
-//!     writer.finish()?;
-//!     File::from_bytes(bytes).map(Input::from)
-//! };
-//! let options = ConvertOptions::new(ZT);
-//! let mean = zt_model::average(&[file(&[1.0, 2.0])?, file(&[3.0, 2.0])?], &[], &options)?;
-//! let mut bytes = Vec::new();
-//! Kinds::builtin().convert(&[mean], &mut bytes, &options)?;
-//! assert_eq!(*File::from_bytes(bytes)?.tensor("w")?.values::<f32>()?, [2.0, 2.0]);
-//! # Ok::<(), zt::Error>(())
-//! ```
-//!
-//! Absent: kinds of files and sets (they are in `zt-convert`), architectures of models, threads, printing.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
@@ -76,7 +43,3 @@ pub fn open(typed: impl AsRef<OsStr>) -> Result<File> {
     let input = Location::new(typed).open(&LocationOptions::new())?;
     Ok(input.into_file())
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

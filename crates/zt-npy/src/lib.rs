@@ -1,4 +1,4 @@
-//! Arrays of NumPy as tensors: `.npy` files have one array, `.npz` archives have several.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
@@ -16,7 +16,3 @@ pub use npz::{NPZ, Npz};
 pub use write::NpyHeader;
 pub use zt;
 pub use zt_foreign::{FileKind, Input, InputOptions};
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

@@ -1,26 +1,4 @@
-//! Tensor files on object stores and web servers, read and written in place.
-//!
-//! Place in the graph: above `zt-foreign`, below `zt-model`.
-//!
-//! | URL | store |
-//! | --- | --- |
-//! | `s3://BUCKET/PATH` | Amazon S3, and stores with the same protocol |
-//! | `gs://BUCKET/PATH` | Google Cloud Storage |
-//! | `az://CONTAINER/PATH`, `abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PATH` | Azure |
-//! | `https://HOST/PATH` | a web server that sends ranges; read only |
-//! | `hf://OWNER/REPOSITORY[@REVISION]/PATH` | the Hugging Face Hub; read only |
-//! | `file:///PATH` | a file of this machine |
-//!
-//! [`open`] gives a [`zt::Source`], so everything that reads a file reads a remote one: `zt_model::open` does. Only the bytes
-//! that are needed are fetched. [`AsyncFile`] is for asynchronous programs.
-//!
-//! Invariants:
-//!
-//! * Bytes of two versions of an object are never mixed.
-//! * No message contains a secret.
-//! * Unencrypted connections are made only if the caller allows them.
-//!
-//! Absent: formats and kinds of files, threads that compute.
+#![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
@@ -72,7 +50,3 @@ pub fn open(url: &str) -> zt::Result<Remote> {
 pub fn create(url: &str) -> zt::Result<Upload> {
     Upload::create(url, &RemoteOptions::new())
 }
-
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;

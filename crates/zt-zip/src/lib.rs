@@ -1,22 +1,4 @@
-//! Zip archives as `.npz`, `.pt` and `.keras` files use them.
-//!
-//! Place in the graph: above `zt-container`, below `zt-foreign`.
-//!
-//! ```text
-//! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
-//! | local header | data | local header | data | ... | directory | zip64 record, locator   | end |
-//! | and name     |      | and name     |      |     |           | if a number is too big  |     |
-//! +--------------+------+--------------+------+-----+-----------+-------------------------+-----+
-//! ```
-//!
-//! The directory decides; a local header only gives the offset of the data. The archive is refused
-//! if the directory's offset, length or count is wrong, or if a name is duplicate. Bytes before and
-//! after the archive give a warning. A fault of one member is found when that member is opened: a
-//! contradicting local header, data that overlaps the next record, an unsupported compression.
-//!
-//! Every number is compared before it is used: lengths with the file and with the ratio of deflate,
-//! names with the limit, contents with their CRC-32. Nothing is extracted to disk, so a name cannot
-//! lead out of a folder. Reference: PKWARE's APPNOTE.TXT 6.3.10, §4.3 and §4.5.3.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
 
