@@ -80,7 +80,7 @@ def test_a_slice_reads_little_of_a_base_on_a_store(files, store):  # noqa: F811
     changed["w"][::1000] += 1
     store.files["d.zt"] = make(large, changed)
     url, sent = store.url("base.zt"), store.sent
-    with zt.open(store.url("d.zt"), base=url, storage_options=HTTP) as file:
+    with zt.open(store.url("d.zt"), base=url, check=False, storage_options=HTTP) as file:
         assert numpy.array_equal(file["w"][2_000_000:2_000_010], changed["w"][2_000_000:2_000_010])
     assert store.sent - sent < 4_000_000
 
@@ -96,16 +96,39 @@ def test_a_wrong_base_is_named(files):
     other["half"][5] = 9
     zt.numpy.save_file(other, files / "other.zt")
     with pytest.raises(zt.WrongBaseError) as raised:
-        zt.open(files / "1.zt", base=files / "other.zt", check=True)
+        zt.open(files / "1.zt", base=files / "other.zt")
     text = str(raised.value)
     assert identity(weights()) in text and identity(other) in text and '"half"' in text
     assert raised.value.code == "wrong-base" and isinstance(raised.value, ValueError)
     assert type(pickle.loads(pickle.dumps(raised.value))) is zt.WrongBaseError
     # Without the check, a changed tensor is verified when it is read.
     with pytest.raises(zt.DigestMismatchError):
-        zt.open(files / "1.zt", base=files / "other.zt")["half"].numpy()
+        zt.open(files / "1.zt", base=files / "other.zt", check=False)["half"].numpy()
     with pytest.raises(zt.MisuseError, match="is no delta"):
         zt.open(files / "base.zt", base=files / "base.zt")
+
+
+def test_calls_for_a_whole_file_check_a_base_that_was_not(files, tmp_path):
+    base, new = {"same": numpy.ones(1), "w": numpy.ones(1)}, {"same": numpy.ones(1), "w": numpy.zeros(1)}
+    zt.numpy.save_file(base | {"same": numpy.zeros(1)}, files / "other.zt")
+    file = zt.open(make(base, new), base=files / "other.zt", check=False)
+    assert [warning.code for warning in file.warnings] == ["base-unchecked"]
+    target = tmp_path / "out.safetensors"
+    for call in [
+        lambda: zt.convert(file, target),
+        lambda: zt.convert(file.select("s*"), target),
+        lambda: zt.merge([file], target),
+        lambda: zt.delta.make(base, file, target),
+        lambda: zt.hash(file),
+        lambda: zt.verify(file),
+        lambda: zt.diff(file, file),
+    ]:
+        with pytest.raises(zt.WrongBaseError):
+            call()
+    assert not target.exists()
+    right = zt.open(make(base, new), base=zt.numpy.save(base), check=False)
+    zt.convert(right, target)
+    assert zt.numpy.load_file(target)["w"][0] == 0
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -185,6 +185,37 @@ fn a_wrong_base_is_refused_by_every_command_that_reads_it_all() {
     is_refused(zt!["delta", base, d, "--base", wrong, "-o", at("e.zt"), "--json"]);
     is_refused(zt!["report", d, "--base", wrong, "-o", page, "--json"]);
     assert!(!out.exists() && !page.exists() && !at("e.zt").exists());
+    is_refused(zt!["show", d, "same", "--base", wrong, "--json"]);
+    is_refused(zt!["meta", "get", d, "--base", wrong, "--json"]);
+    is_refused(zt!["bench", d, "--base", wrong, "--json"]);
+    // These show no values, and say what they did not compare.
+    for command in ["ls", "info"] {
+        let run = zt![command, d, "--base", wrong].exits(0);
+        assert!(run.err.contains("warning[base-unchecked]"), "{command}: {}", run.err);
+    }
+    let empty = at("empty.zt");
+    zt::Writer::create(&empty).unwrap().finish().unwrap();
+    is_refused(zt!["ls", d, "--base", empty, "--json"]);
+}
+
+#[test]
+fn a_base_without_a_delta_is_no_use() {
+    let steps = Steps::new();
+    let files: [&[&str]; 5] = [
+        &["ls", "1.zt"],
+        &["show", "1.zt", "w"],
+        &["convert", "1.zt", "o.zt"],
+        &["hash", "1.zt"],
+        &["diff", "0.zt", "1.zt"],
+    ];
+    for command in files {
+        let run = steps.zt(&[command, &["--base", "0.zt", "--json"]].concat());
+        assert!(run.exits(2).err.contains("no file is"), "{command:?}");
+    }
+    assert!(!steps.at("o.zt").exists());
+    // Of several files, one is enough.
+    let run = steps.zt(&["info", "1.zt", "to-1.zt", "--base", "0.zt"]).exits(0);
+    assert!(run.err.contains("1.zt: the file is no delta"), "{}", run.err);
 }
 
 /// A program that follows a training may ask for the same step again.

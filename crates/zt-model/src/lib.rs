@@ -20,7 +20,7 @@ pub use examine::{
     ExamineOptions, Finding, WrittenIndex, examine, is_blob, verify_blob, write_index,
 };
 
-pub use location::{Location, LocationOptions};
+pub use location::{BASE_UNUSED, Location, LocationOptions};
 
 /// Opens what a user typed: a path, a folder, a URL, or `-` for stdin. [`Location::open`] takes options.
 ///

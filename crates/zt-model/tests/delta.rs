@@ -7,6 +7,8 @@
 )]
 
 use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zt::formats::{Delta, DeltaCodec, Packing, Quantization};
@@ -14,7 +16,7 @@ use zt::{
     Attributes, Bytes, Coo, DType, Dense, Elements, File, FloatType, HashOptions, QuantizedGroup,
     Slice, Storage, ToObject, Value, WriteOptions, Writer,
 };
-use zt_convert::{ConvertOptions, Input, Kinds, ZT};
+use zt_convert::{ConvertOptions, Input, InputOptions, Kinds, ZT};
 use zt_model::{Changes, Check, Patch, delta, delta_to_path, patch_in_place};
 
 /// Pseudo-random bytes.
@@ -388,8 +390,12 @@ fn forged(component: Option<&[u8]>, attributes: Attributes, removed: &[&str]) ->
     let mut header = Attributes::new();
     header.insert("base", Value::Bytes(vec![0; 32]));
     header.insert("result", Value::Bytes(vec![0; 32]));
-    header.insert("objects", Value::Bytes(Vec::new()));
+    header.insert("objects", Value::Bytes(vec![0; 8]));
     header.insert("removed", Value::array(removed.iter().copied().map(Value::from).collect()));
+    forged_with(header, component, attributes)
+}
+
+fn forged_with(header: Attributes, component: Option<&[u8]>, attributes: Attributes) -> Input {
     plain(|writer| {
         let mut file = Attributes::new();
         file.insert("zt.delta", Value::Map(header));
@@ -441,6 +447,87 @@ fn forged_deltas_are_refused() {
     assert!(text.contains("longer than the values"), "{text}");
     let good = [0, 0x11, 0x14, 0x54, 4, 0, 0, 0];
     assert_eq!(code(Some(&good), of("w", &["data"]), &[]), "digest-mismatch");
+}
+
+#[test]
+fn fields_of_a_delta_are_compared_with_the_base() {
+    let file = |value: u8| plain(|writer| writer.add("w", &dense(DType::U8, &[value; 4])).unwrap());
+    let (base, new) = (file(1), file(2));
+    let (change, ..) = made(&base, &new);
+    let all = change.file().attributes().unwrap().unwrap();
+    let header = all.get("zt.delta").and_then(Value::as_map).unwrap();
+    let with = |key: &str, value: Value, check| {
+        let mut header = header.clone();
+        header.insert(key, value);
+        let change = forged_with(header, None, Attributes::new());
+        patch(&base, &[change], check).unwrap_err().code()
+    };
+    let mut marker = Attributes::new();
+    marker.insert("zt.delta", Value::from("x"));
+    for check in [Check::Read, Check::Copy, Check::Whole] {
+        assert_eq!(with("attributes", Value::Map(marker.clone()), check), "delta");
+    }
+    for objects in [vec![], vec![0; 16]] {
+        assert_eq!(with("objects", Value::Bytes(objects.clone()), Check::Read), "wrong-base");
+        assert_eq!(with("objects", Value::Bytes(objects), Check::Whole), "delta");
+    }
+    assert_eq!(with("objects", Value::Bytes(vec![0; 8]), Check::Whole), "delta");
+    // An object of another shape than the base's.
+    let long = plain(|writer| writer.add("w", &dense(DType::U8, &[1; 5])).unwrap());
+    let error = patch(&long, &[change], Check::Read).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("delta", Some("w")));
+}
+
+/// A source whose bytes change at `at`, once.
+struct Changing(Vec<u8>, usize, Arc<AtomicBool>);
+
+impl zt::Source for Changing {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let from = offset as usize;
+        out.copy_from_slice(&self.0[from..from + out.len()]);
+        if let Some(byte) = self.1.checked_sub(from).and_then(|at| out.get_mut(at)) {
+            *byte ^= u8::from(self.2.load(Ordering::Relaxed));
+        }
+        Ok(())
+    }
+}
+
+/// A delta of values that change after they are hashed could not be applied.
+#[test]
+fn values_that_change_meanwhile_are_an_error() {
+    let old = Noise(4).bytes(3 * DeltaCodec::STRETCH);
+    let mut steps = old.clone();
+    steps[7] ^= 1;
+    let whole = Noise(9).bytes(old.len());
+    for new in [steps, whole] {
+        let [base, next] = [&old, &new].map(|bytes| {
+            let mut out = Vec::new();
+            let mut writer = WriteOptions::new().digest(None).to_writer(&mut out).unwrap();
+            writer.add("w", &dense(DType::U8, bytes)).unwrap();
+            writer.finish().unwrap();
+            out
+        });
+        let base = Input::from(File::from_bytes(base).unwrap());
+        for at in [5000, 300_000] {
+            let is_changed = Arc::new(AtomicBool::new(false));
+            let source = Changing(next.clone(), at, is_changed.clone());
+            let next = Kinds::builtin().open_source(source, InputOptions::new()).unwrap();
+            let hashed = Mutex::new(0);
+            let progress = |bytes| {
+                let mut hashed = hashed.lock().unwrap();
+                *hashed += bytes;
+                is_changed.store(*hashed >= 2 * old.len() as u64, Ordering::Relaxed);
+                ControlFlow::Continue(())
+            };
+            let progress = Some(zt::Progress::new(&progress));
+            let error = delta(&base, &next, Vec::new(), progress).unwrap_err();
+            assert_eq!((error.code(), error.object()), ("changed", Some("w")));
+        }
+    }
 }
 
 #[test]

@@ -29,10 +29,10 @@ use crate::share::work::PyProgress;
 ///         which is not copied; or an object with ``seek`` and ``read``. With ``base``, also an open :class:`File`.
 ///     base: the file that the delta ``source`` changes: a :class:`File`, or any source. The call opens the
 ///         result, which reads what it needs of both. For deltas in a row, a list: the first base, then
-///         the earlier deltas in their order. A changed tensor is verified when it is read as a whole. Only
-///         ``check`` tells a wrong base with certainty.
+///         the earlier deltas in their order. A wrong base is an error.
 ///     check: whether to compare the identities of the base and of the result with those in the delta. It
-///         reads all values of both.
+///         reads all values of both. Without it, slices read little, and a changed tensor is verified when it is read
+///         as a whole; other tensors are not. Calls that take a whole file, such as :func:`convert`, check all the same.
 ///     mmap: whether arrays are views of a private map of the file, if its bytes fit NumPy. Otherwise
 ///         all arrays are copies. If another program truncates a mapped file, reading it kills the
 ///         process (SIGBUS). Putting a new file under the old name, as ``zt`` does, is safe.
@@ -53,7 +53,7 @@ use crate::share::work::PyProgress;
 /// Raises:
 ///     MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
 ///     MalformedError: the bytes are not a tensor file, or it is damaged.
-///     WrongBaseError: ``check`` found another base, or a delta does not follow the one before it.
+///     WrongBaseError: ``base`` is another file, or a delta does not follow the one before it.
 ///     Exception: the file object raised it.
 ///
 /// >>> import io, numpy, zt
@@ -67,7 +67,7 @@ use crate::share::work::PyProgress;
 /// array([1., 4.], dtype=float32)
 #[pyfunction]
 #[pyo3(signature = (
-    source, *, base = None, check = false, mmap = true, verify = "on_read", strict = false,
+    source, *, base = None, check = true, mmap = true, verify = "on_read", strict = false,
     truncated = false, ml_dtype = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
@@ -106,8 +106,10 @@ pub(crate) fn open(
             Ok(file) => file.get().open()?.to_input(),
             Err(_) => open_input(py, source, &options, storage_options)?,
         };
-        let result = patched(py, base, delta, check, storage_options)?;
-        return Ok(File::new(Open::new(result, mmap)));
+        let (result, patch) = patched(py, base, delta, check, storage_options)?;
+        let mut open = Open::new(result, mmap);
+        open.patch = patch;
+        return Ok(File::new(open));
     }
     let input = open_input(py, source, &options, storage_options)?;
     let mut open = Open::new(input, mmap);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -63,8 +63,25 @@ pub(crate) fn open_input(
     input.or_raise()
 }
 
-/// The open file behind a `zt.File`. Any other source is opened with the default options.
+/// The open file behind a `zt.File`, for a call that reads or writes all of it: the base of a delta is checked
+/// now, if it was not before. Any other source is opened with the default options.
 pub(crate) fn opened(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Arc<Open>> {
+    let open = unchecked(py, source, storage_options)?;
+    if let Some(patch) = &open.patch
+        && patch.is_checked.get().is_none()
+    {
+        patch.open(py, Check::Whole)?;
+        let _ = patch.is_checked.set(());
+    }
+    Ok(open)
+}
+
+/// As [`opened`], and nothing is checked.
+fn unchecked(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     storage_options: Option<&Bound<'_, PyDict>>,
@@ -84,19 +101,33 @@ pub(crate) fn patched(
     delta: Input,
     check: bool,
     storage_options: Option<&Bound<'_, PyDict>>,
-) -> Result<Input> {
+) -> Result<(Input, Option<Arc<Patched>>)> {
     let mut bases = each(base)?.into_iter();
     let first = bases.next();
     let first = first.ok_or_else(|| misuse(py, "`base` is an empty list"))?;
-    let base = opened(py, &first, storage_options)?.to_input();
+    let base = unchecked(py, &first, storage_options)?.to_input();
     let mut deltas = Vec::new();
     for earlier in bases {
-        deltas.push(opened(py, &earlier, storage_options)?.to_input());
+        deltas.push(unchecked(py, &earlier, storage_options)?.to_input());
     }
     deltas.push(delta);
-    let check = if check { Check::Whole } else { Check::Read };
-    let patch = Patch::new(&base, &deltas).check(check);
-    Watch::default().run(py, |progress| patch.progress(progress).open())
+    let patch = Patched { base, deltas, is_checked: OnceLock::new() };
+    let result = patch.open(py, if check { Check::Whole } else { Check::Read })?;
+    Ok((result, (!check).then(|| Arc::new(patch))))
+}
+
+/// A base and its deltas.
+pub(crate) struct Patched {
+    base: Input,
+    deltas: Vec<Input>,
+    is_checked: OnceLock<()>,
+}
+
+impl Patched {
+    fn open(&self, py: Python<'_>, check: Check) -> Result<Input> {
+        let patch = Patch::new(&self.base, &self.deltas).check(check);
+        Watch::default().run(py, |progress| patch.progress(progress).open())
+    }
 }
 
 /// Whether reading the source is quick: it is a local file, or in memory.
@@ -119,6 +150,8 @@ pub(crate) struct Open {
     maps: Option<Mutex<Maps>>,
     /// Whether the repr of a tensor reads values.
     pub(crate) is_near: bool,
+    /// What the file was made of, if its base was not checked.
+    pub(crate) patch: Option<Arc<Patched>>,
 }
 
 /// A map for each file behind the source, by the address of the file. The address does not change while
@@ -129,12 +162,22 @@ impl Open {
     /// `mmap`: whether arrays may be views of a map.
     pub(crate) fn new(input: Input, mmap: bool) -> Self {
         let paths = input.paths().to_vec();
-        Open { file: input.into_file(), paths, maps: mmap.then(Mutex::default), is_near: false }
+        Open {
+            file: input.into_file(),
+            paths,
+            maps: mmap.then(Mutex::default),
+            is_near: false,
+            patch: None,
+        }
     }
 
     /// The same file with the tensors of `input`, a choice of its own.
     pub(crate) fn with(&self, input: Input) -> Self {
-        Open { is_near: self.is_near, ..Open::new(input, self.maps.is_some()) }
+        Open {
+            is_near: self.is_near,
+            patch: self.patch.clone(),
+            ..Open::new(input, self.maps.is_some())
+        }
     }
 
     pub(crate) fn file(&self) -> &zt::File {

@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
 use zt::{ErrorKind, File};
 use zt_convert::{Input, MlDtype, Names};
-use zt_model::{Check, LocationOptions};
+use zt_model::{BASE_UNUSED, Check, LocationOptions};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
@@ -51,9 +52,13 @@ pub(crate) struct InputArgs {
     #[arg(id = "of_base", long = "base", value_name = "BASE", display_order = 83)]
     base: Vec<PathBuf>,
 
-    /// What is checked of BASE. A command that reads a small part of the file asks for less.
+    /// What is checked of BASE. A command that shows no values asks for less.
     #[arg(skip)]
     pub(crate) check: Check,
+
+    /// Whether one of the files is a delta of BASE.
+    #[arg(skip)]
+    is_base_used: AtomicBool,
 
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
@@ -80,9 +85,9 @@ impl InputArgs {
     /// Opens the file at `path`, whatever its kind, to be read by position. It has the chosen objects
     /// only, and at least one of them. A folder stands for the index of a set in it, or for its only
     /// tensor file. A file whose end is missing opens with what is there.
-    pub(crate) fn open(&self, path: &Path, check: Check) -> Result<File, Failure> {
-        let input = self.open_whole(path, None, Truncated::Opened, check)?;
-        let file = choose(&self.select, input)?.into_file();
+    pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
+        let file = self.open_input(path, Truncated::Opened)?.into_file();
+        self.expect_base_used()?;
         let some = self.select.expect_some([&file]);
         some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
@@ -96,8 +101,9 @@ impl InputArgs {
         kind: Option<Kind>,
     ) -> Result<Opened, Failure> {
         let all = paths.iter();
-        let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened, Check::Whole));
+        let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
+        self.expect_base_used()?;
         let joined = zt_convert::join_slices(&all)?;
         if self.select.is_empty() {
             return Ok(Opened { inputs: joined.into_owned(), excluded: Vec::new() });
@@ -129,7 +135,7 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_whole(path, None, truncated, self.check)?;
+        let input = self.open_whole(path, None, truncated)?;
         choose(&self.select, input)
     }
 
@@ -139,7 +145,6 @@ impl InputArgs {
         path: &Path,
         kind: Option<Kind>,
         truncated: Truncated,
-        check: Check,
     ) -> Result<Input, Failure> {
         let location = location(path);
         let progress = location.is_stdin().then(Progress::of_reading);
@@ -147,7 +152,7 @@ impl InputArgs {
             Some(progress) => progress.report(bytes),
             None => ControlFlow::Continue(()),
         };
-        let mut options = self.options()?.check(check);
+        let mut options = self.options()?.check(self.check);
         options.input.kind = kind;
         options.progress = Some(zt::Progress::new(&report));
         let input = location.open(&options).map_err(|error| match error.kind() {
@@ -158,12 +163,23 @@ impl InputArgs {
             }
             _ => Failure::Refused(explained(error)),
         })?;
+        if !input.file().warnings().iter().any(|it| it.code == BASE_UNUSED) {
+            self.is_base_used.store(true, Ordering::Relaxed);
+        }
         match input.file().truncated() {
             Some(error) if truncated == Truncated::Refused => {
                 Err(Failure::Refused(input.blame(error.clone())))
             }
             _ => Ok(input),
         }
+    }
+
+    /// Once all files are open: refuses a BASE of which none is a delta.
+    pub(crate) fn expect_base_used(&self) -> Result<(), Failure> {
+        if self.base.is_empty() || self.is_base_used.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(Failure::misuse("--base is for a delta of `zt delta`, and no file is one"))
     }
 
     /// How every input is opened.

@@ -115,11 +115,13 @@ struct Turn {
 }
 
 pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    arguments.input.check = Check::Read;
-    let arguments = &*arguments;
     refuse_stdin(&arguments.file)?;
     expect_local(&arguments.file, "a remote file cannot be measured")?;
     let opened = arguments.input.open_input(&arguments.file, Truncated::Refused)?;
+    arguments.input.expect_base_used()?;
+    // The base was checked now, and is not measured.
+    arguments.input.check = Check::Read;
+    let arguments = &*arguments;
     let file = opened.file();
     let decoded = file.decoded_len();
     let rounds = u64::from(arguments.rounds).saturating_add(1);

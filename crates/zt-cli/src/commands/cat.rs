@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::Args;
 use zt::formats::Slice;
-use zt_model::Check;
 
 use crate::args::complete;
 use crate::args::hints;
@@ -54,7 +53,7 @@ Examples:
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     expect_free(output, arguments.force)?;
-    let file = arguments.input.open(&arguments.file, Check::Whole);
+    let file = arguments.input.open(&arguments.file);
     let file = file.inspect_err(|_| {
         hints::hint_at_order(&arguments.file, &arguments.name, output);
     })?;

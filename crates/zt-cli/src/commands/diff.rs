@@ -2,16 +2,15 @@
 
 mod summary;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::{Serialize, Serializer};
 use zt::diff::{Change, Diff, DiffOptions, Extreme, ObjectDiff, Side, Tolerance, ValueDiff};
 use zt::{Error, File, Value};
 use zt_convert::NPY;
-use zt_model::Check;
 
-use crate::args::input::InputArgs;
+use crate::args::input::{InputArgs, Truncated};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
@@ -107,8 +106,13 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let a = arguments.input.open(&arguments.a, Check::Whole)?;
-    let b = arguments.input.open(&arguments.b, Check::Whole)?;
+    let open = |path: &Path| {
+        let file = arguments.input.open_input(path, Truncated::Opened)?.into_file();
+        let some = arguments.input.select.expect_some([&file]);
+        some.map(|()| file).map_err(|failure| failure.with_path(path))
+    };
+    let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
+    arguments.input.expect_base_used()?;
     for (path, file) in [(&arguments.a, &a), (&arguments.b, &b)] {
         output.unfinished_edit(path, file);
         output.truncated(path, file);

@@ -80,6 +80,7 @@ pub(crate) fn each_of(
     if !is_answered {
         input.select.expect_some([])?;
     }
+    input.expect_base_used()?;
     if to.output.json
         && let Some(documents) = &to.documents
     {

@@ -82,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let name = arguments.names.first().map_or("", String::as_str);
         hints::hint_at_order(&arguments.file, name, output);
     })?;
+    arguments.input.expect_base_used()?;
     arguments.input.select.expect_some([source.file()])?;
     output.truncated(&arguments.file, source.file());
     let slices = arguments.slice.as_deref().map(Slice::parse_list);

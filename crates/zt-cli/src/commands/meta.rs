@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Value, WriteOptions};
 use zt_convert::foreign::{AttributeChange, Fault};
-use zt_model::Check;
 
 use crate::args::edit::EditArgs;
 use crate::args::input::InputArgs;
@@ -142,7 +141,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 }
 
 fn show(get: &Get, output: &mut Output) -> Result<Exit, Failure> {
-    let file = get.input.open(&get.file, Check::Read)?;
+    let file = get.input.open(&get.file)?;
     output.truncated(&get.file, &file);
     let attributes = file.attributes().map_err(Failure::Refused)?;
     let path = path_text(&get.file);

@@ -82,6 +82,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.warnings_about(path, &input.file().warnings());
         inputs.push(input);
     }
+    arguments.input.expect_base_used()?;
     let options = ReportOptions::new()
         .detail(arguments.detail)
         .sample(arguments.sample)

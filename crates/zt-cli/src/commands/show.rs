@@ -9,7 +9,6 @@ use serde::{Serialize, Serializer};
 use zt::container::CHUNK;
 use zt::formats::{Places, Scalar, Scalars, Slice, View};
 use zt::{DType, Dense, Elements, Registry, Tensor, codes};
-use zt_model::Check;
 
 use crate::args::complete;
 use crate::args::hints;
@@ -78,7 +77,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let file = arguments.input.open(&arguments.file, Check::Read);
+    let file = arguments.input.open(&arguments.file);
     let file = file.inspect_err(|_| {
         hints::hint_at_order(&arguments.file, &arguments.name, output);
     })?;

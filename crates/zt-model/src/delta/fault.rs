@@ -19,12 +19,20 @@ pub(super) enum Fault {
         "has no content identity, because an object cannot be read; `zt verify` lists all faults"
     )]
     NoIdentity,
+    #[error("changed while the delta was made from it; make it again")]
+    Changed,
     #[error("is no delta: it has no attribute `zt.delta`; `zt delta` makes one")]
     NoDelta,
     #[error("is itself a delta; --base gives the file that it belongs to")]
     IsDelta,
     #[error("attribute `zt.delta`: {0}")]
     Header(&'static str),
+    #[error(
+        "is not the base of the delta: it has {found} objects, and the delta was made from a file of {expected}"
+    )]
+    Objects { expected: u64, found: u64 },
+    #[error("the shape is not the shape of the base's object")]
+    Shape,
     #[error("the base has no object {0:?}")]
     NoBase(String),
     #[error("the base's object {0:?} has two successors, or is removed as well")]
@@ -49,10 +57,11 @@ pub(super) enum First {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         let (kind, code) = match fault {
-            Fault::WrongBase { .. } | Fault::WrongOrder { .. } => {
+            Fault::WrongBase { .. } | Fault::WrongOrder { .. } | Fault::Objects { .. } => {
                 (ErrorKind::Misuse, codes::WRONG_BASE)
             }
             Fault::NoIdentity | Fault::IsDelta => (ErrorKind::Unsupported, codes::UNSUPPORTED),
+            Fault::Changed => (ErrorKind::Io, codes::CHANGED),
             Fault::NoDelta => (ErrorKind::Misuse, codes::MISUSE),
             _ => (ErrorKind::Malformed, codes::DELTA),
         };

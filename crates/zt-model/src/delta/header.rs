@@ -64,7 +64,7 @@ impl DeltaSummary {
         Ok(Some(DeltaSummary {
             base: Digest::Sha256(header.base),
             result: Digest::Sha256(header.result),
-            base_objects: (header.marks.len() / MARK) as u64,
+            base_objects: header.base_objects(),
             changed,
             whole: entries.len() as u64 - changed,
             removed: header.removed.len() as u64,
@@ -128,7 +128,11 @@ impl Header {
         let attributes = match header.get(ATTRIBUTES) {
             Some(value) => {
                 let map = value.as_map();
-                Some(map.ok_or(Fault::Header("`attributes` is not a map"))?.clone())
+                let map = map.ok_or(Fault::Header("`attributes` is not a map"))?;
+                if map.get(KEY).is_some() {
+                    return Err(Fault::Header("`attributes` has the key `zt.delta`").into());
+                }
+                Some(map.clone())
             }
             None => None,
         };
@@ -139,6 +143,11 @@ impl Header {
             removed,
             attributes,
         })
+    }
+
+    /// The number of objects of the base.
+    pub(super) const fn base_objects(&self) -> u64 {
+        (self.marks.len() / MARK) as u64
     }
 
     /// The attributes of the delta.
@@ -163,13 +172,10 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// Code `wrong-base`, with the first object that differs; code `unsupported` for a file with an object that
-    /// cannot be read.
+    /// Code `wrong-base`, with the first object that differs; code `delta` if `objects` is not of this base; code
+    /// `unsupported` for a file with an object that cannot be read.
     pub(super) fn expect_base(&self, base: &ContentHash) -> Result<()> {
         let found = base.content.ok_or(Fault::NoIdentity)?;
-        if found == self.base {
-            return Ok(());
-        }
         let mut marks = self.marks.chunks(MARK);
         let mut last = String::new();
         let mut first = None;
@@ -185,6 +191,12 @@ impl Header {
             Some(_) => First::Missing(last),
             None => First::Names,
         });
+        if found == self.base {
+            return match first {
+                First::Names => Ok(()),
+                _ => Err(Fault::Header("`objects` does not fit the base").into()),
+            };
+        }
         let (expected, found) = (Digest::Sha256(self.base), Digest::Sha256(found));
         Err(Fault::WrongBase { expected, found, first }.into())
     }

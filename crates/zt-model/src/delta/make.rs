@@ -5,18 +5,19 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use zt::container::Hasher;
 use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::{AtomicFile, on_all_cores};
 use zt::formats::{Delta, DeltaCodec};
 use zt::{
-    Bytes, Compression, ContentHash, DType, Dense, Elements, Error, File, HashOptions, ObjectHash,
-    Progress, Result, Span, Tensor, WriteOptions, Writer,
+    Bytes, Compression, ContentHash, DType, Dense, Digest, DigestAlgorithm, Elements, Error, File,
+    HashOptions, ObjectHash, Progress, Result, Span, Tensor, WriteOptions, Writer, codes,
 };
 use zt_foreign::{ConvertOptions, Incoming, Input, Job};
 
 use crate::delta::fault::Fault;
 use crate::delta::header::{Header, is_delta};
-use crate::delta::part::{read_content, without_planes};
+use crate::delta::part::{read_content, with_sums, without_planes};
 use zt_convert::{ZT, check_output, write_objects};
 
 /// Bytes of a component whose codes are made before they are written.
@@ -51,7 +52,8 @@ pub struct Changes {
 ///
 /// # Errors
 ///
-/// Code `unsupported` for a file with a damaged object, and for one that is a delta; the fault of an object;
+/// Code `unsupported` for a file with a damaged object, and for one that is a delta; code `changed` for `new`, if its
+/// values changed meanwhile; the fault of an object;
 /// [`zt::ErrorKind::Io`] if the sink fails; [`zt::ErrorKind::Interrupted`].
 ///
 /// ```
@@ -200,11 +202,25 @@ fn write(
                 continue;
             }
         }
-        whole.push(Incoming { tensor, registry: new.file.registry(), path });
+        whole.push(name);
     }
     changes.whole = whole.len() as u64;
+    // What is written is what was hashed.
+    let recorded = new.file.select(|name| whole.contains(&name).then(|| name.to_owned()))?;
+    let recorded = recorded.replace(|name, _| {
+        let tensor = new.file.owned_tensor(name).ok()?;
+        with_sums(tensor, &in_new.get(name)?.components).ok()
+    })?;
+    let whole = recorded.tensors();
+    let whole =
+        whole.map(|tensor| Ok(Incoming { tensor: tensor?, registry: recorded.registry(), path }));
+    let whole: Vec<_> = whole.collect::<Result<_>>()?;
     let options = ConvertOptions::new(ZT);
-    write_objects(&whole, &[], &mut writer, &mut Job::new(ZT, &options))?;
+    let written = write_objects(&whole, &[], &mut writer, &mut Job::new(ZT, &options));
+    written.map_err(|error| match error.code() {
+        codes::DIGEST_MISMATCH => changed_meanwhile(error.object().unwrap_or_default()),
+        _ => error,
+    })?;
     changes.removed = names.len() as u64;
     header.removed = names.into_iter().map(str::to_owned).collect();
     let attributes = new.file.attributes()?;
@@ -301,7 +317,8 @@ fn add(
 ) -> Result<()> {
     let mut object = writer.begin(new.name(), new.shape(), Delta::FORMAT)?;
     object.set_attributes(delta.to_attributes())?;
-    for (role, _) in &delta.sha256 {
+    for (role, sum) in &delta.sha256 {
+        let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
         let stretches = Stretches::new(base, new, role)?;
         let batch = (BATCH / stretches.codec.stretch_len()).max(1) as u64;
         // A store is asked for all of a batch at once. Of a file, each core reads what it codes.
@@ -313,7 +330,8 @@ fn add(
             let end = stretches.count.min(first + batch);
             let pieces = (first..end).step_by(in_memory(each)).collect();
             let codes = on_all_cores(pieces, |first| stretches.codes(first, each))?;
-            for code in codes.into_iter().flatten() {
+            for (code, now) in codes.into_iter().flatten() {
+                hasher.update(&now);
                 // A code has 2^20 + 1 bytes at most.
                 let [a, b, c, d, ..] = (code.len() as u64).to_le_bytes();
                 table.extend([a, b, c, d]);
@@ -323,10 +341,18 @@ fn add(
                 progress.report(stretches.span(first, batch).byte_len())?;
             }
         }
+        if hasher.finish() != Digest::Sha256(*sum) {
+            return Err(changed_meanwhile(new.name()));
+        }
         out.write_all(&table)?;
         out.finish()?;
     }
     object.finish()
+}
+
+/// The error for an object that is not what it was when it was hashed.
+fn changed_meanwhile(name: &str) -> Error {
+    Error::from(Fault::Changed).with_object(name)
 }
 
 /// A component of both files, in stretches.
@@ -367,11 +393,11 @@ impl<'t, 'f> Stretches<'t, 'f> {
         Ok((read(self.base)?, read(self.new)?))
     }
 
-    /// The codes of some stretches.
-    fn codes(&self, first: u64, count: u64) -> Result<Vec<Vec<u8>>> {
+    /// The codes of some stretches, and the new bytes that they are of.
+    fn codes(&self, first: u64, count: u64) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let (old, now) = self.read(self.span(first, count))?;
         let len = self.codec.stretch_len();
         let pairs = old.chunks(len).zip(now.chunks(len)).collect();
-        on_all_cores(pairs, |(old, now)| Ok(self.codec.encode(old, now)))
+        on_all_cores(pairs, |(old, now)| Ok((self.codec.encode(old, now), now.to_vec())))
     }
 }

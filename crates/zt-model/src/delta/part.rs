@@ -8,8 +8,8 @@ use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::on_all_cores;
 use zt::formats::{DeltaCodec, FormatViolation};
 use zt::{
-    ByteOrder, Bytes, DType, Dense, Encoding, Error, File, Object, OwnedTensor, Planes, Result,
-    Slice, Source, Span, Tensor, View,
+    Blob, ByteOrder, Bytes, BytesHash, DType, Dense, Digest, Encoding, Error, File, Object,
+    OwnedTensor, Planes, Result, Slice, Source, Span, Tensor, View,
 };
 use zt_foreign::DATA;
 
@@ -244,6 +244,30 @@ pub(super) fn read_content(
     let bytes = bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
     out.copy_from_slice(bytes);
     Ok(())
+}
+
+/// The object with these SHA-256 of its components, so that whatever reads a whole one compares it.
+pub(super) fn with_sums(
+    tensor: OwnedTensor,
+    sums: &[(String, BytesHash)],
+) -> Result<(Object, Arc<dyn Source>)> {
+    let of = tensor.tensor();
+    let mut object = Object::new(of.shape(), of.format().to_owned());
+    object.attributes.clone_from(&of.object().attributes);
+    object.extra.clone_from(&of.object().extra);
+    let (mut parts, mut byte_len) = (Vec::new(), 0);
+    for (role, sum) in sums {
+        let dtype = of.dtype_to_write(role)?;
+        let too_long = || Error::from(Fault::Table("the object has 2^63 bytes or more"));
+        let span = Span::new(byte_len, sum.byte_len).ok_or_else(too_long)?;
+        byte_len = span.end();
+        let blob = Blob::raw(span).with_digest(Some(Digest::Sha256(sum.sha256)));
+        let mut component = zt::Component::new(dtype, blob);
+        component.logical_type.clone_from(&of.component(role)?.logical_type);
+        object.components.push((role.clone().into(), component));
+        parts.push(Part { span, tensor: tensor.clone(), role: role.clone(), dtype, coded: None });
+    }
+    Ok((object, Arc::new(Parts { parts, byte_len })))
 }
 
 /// The file with dense objects in the place of planes, which are compared and changed by their values.

@@ -10,6 +10,9 @@ use crate::delta::result::Made;
 /// The code of the warning that a base is the result of its deltas already.
 pub(super) const IS_RESULT: &str = "is-result";
 
+/// The code of the warning that the values of a base were not compared.
+const UNCHECKED: &str = "base-unchecked";
+
 /// What deltas, one after the other, make of a base. A base that is the result already is given back, with the warning
 /// `is-result`, so deltas can be applied twice. [`Check::Read`] does not look.
 ///
@@ -47,7 +50,8 @@ pub struct Patch<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Check {
-    /// Names and lengths. Nothing is read but the metadata of all files, so a wrong base may go unnoticed.
+    /// Names, shapes and lengths. Nothing is read but the metadata of all files, so a wrong base may go unnoticed. The
+    /// result has the warning `base-unchecked`. Whoever writes it or believes its values checks more.
     Read,
     /// As much as makes a copy of the whole result right, or an error of a component. After such an error
     /// [`Check::Whole`] says what is wrong, most often the base.
@@ -94,7 +98,12 @@ impl<'a> Patch<'a> {
             return Ok(self.base.clone());
         };
         match self.check {
-            Check::Read => Ok(self.apply(&headers)?.input),
+            Check::Read => {
+                let result = self.apply(&headers)?.input;
+                let message = "the values of the base were not compared, so names and shapes may be another file's";
+                let file = result.file().with_warnings([Warning::new(UNCHECKED, message)])?;
+                Ok(Input::new(file, result.paths().to_vec()))
+            }
             Check::Copy => match self.checked_on_copy(&headers, last)? {
                 Some(result) => Ok(result),
                 // It knows why deltas do not fit.

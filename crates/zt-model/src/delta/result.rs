@@ -12,7 +12,7 @@ use zt::{
 use zt_foreign::Input;
 
 use crate::delta::fault::Fault;
-use crate::delta::header::Header;
+use crate::delta::header::{Header, is_delta};
 use crate::delta::part::{Coded, Part, Parts, without_planes};
 
 /// What deltas make of a base.
@@ -50,6 +50,13 @@ impl Made {
     /// an object of the delta.
     pub(super) fn then(mut self, delta: &Input, header: &Header) -> Result<Self> {
         let base = &self.input;
+        if is_delta(base.file()) {
+            return Err(base.blame(Fault::IsDelta.into()));
+        }
+        let (expected, found) = (header.base_objects(), base.file().entries().len() as u64);
+        if expected != found {
+            return Err(base.blame(Fault::Objects { expected, found }.into()));
+        }
         let old = without_planes(base.file())?;
         let blame = |error: Error| delta.blame(error);
         let mut names = HashMap::new();
@@ -68,8 +75,11 @@ impl Made {
             let attributes =
                 Delta::from_attributes(tensor.attributes()).map_err(|error| blame(error.into()))?;
             let name = attributes.base.unwrap_or(tensor.name());
-            if old.get(name).is_none() {
+            let Ok(of_base) = old.tensor(name) else {
                 return Err(fault(Fault::NoBase(name.to_owned())));
+            };
+            if of_base.shape() != tensor.shape() {
+                return Err(fault(Fault::Shape));
             }
             if names.insert(name, tensor.name()).is_some() || header.removed.contains(name) {
                 return Err(fault(Fault::UsedTwice(name.to_owned())));

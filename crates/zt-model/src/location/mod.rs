@@ -13,4 +13,4 @@ mod place;
 mod stdin;
 
 pub use options::LocationOptions;
-pub use place::Location;
+pub use place::{BASE_UNUSED, Location};

@@ -17,7 +17,8 @@ pub struct LocationOptions<'p> {
     pub kinds: Kinds,
     /// How the file is opened. Its kind holds for the file alone, and everything else for the base, too.
     pub input: InputOptions,
-    /// The base of a delta, and then the earlier deltas, in their order. A file that is no delta ignores them.
+    /// The base of a delta, and then the earlier deltas, in their order. A file that is no delta
+    /// does not use them, and has the warning `base-unused`.
     pub base: Vec<Location>,
     /// What is checked of the base and of the result.
     pub check: Check,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use zt::{Error, Result};
+use zt::{Error, Result, Warning};
 #[cfg(not(feature = "remote"))]
 use zt::{ErrorKind, codes};
 use zt_convert::{ConvertOptions, Input, InputOptions, Split, SplitOptions, Summary};
@@ -21,6 +21,9 @@ use {
 
 use crate::delta::{Patch, is_delta};
 use crate::location::{LocationOptions, stdin};
+
+/// The code of the warning that a file is no delta, so the base of the options was not used.
+pub const BASE_UNUSED: &str = "base-unused";
 
 /// What a user typed in the place of a file. It is shown without the secrets of a URL.
 ///
@@ -103,7 +106,9 @@ impl Location {
             return Ok(input);
         };
         if !is_delta(input.file()) {
-            return Ok(input);
+            let message = "the file is no delta, so the base was not used";
+            let file = input.file().with_warnings([Warning::new(BASE_UNUSED, message)])?;
+            return Ok(Input::new(file, input.paths().to_vec()));
         }
         let of_base = options.input.clone().kind(None);
         let whole = |location: &Location| {

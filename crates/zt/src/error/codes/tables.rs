@@ -9,7 +9,7 @@ errors! {
     BOOL_VALUE "bool-value": File, "A byte of a `bool` component is neither 0 nor 1.", "Report it to the file's writer. The component can still be read as bytes.";
     BOUNDS "bounds": File, "A component's bytes begin in the header, end beyond the data region, or their end overflows.", "It was cut and framed again, or forged: fetch it again. Do not guess a shorter length.";
     CBOR "cbor": File, "The manifest is not one well-formed CBOR item with unique keys.", "Its writer is broken, or bytes changed: do not trust anything in it. Fetch or write it again.";
-    CHANGED "changed": System, "A remote file was replaced while it was open.", "Open the file again. Give every version of a file a name of its own, or keep versions in the store.";
+    CHANGED "changed": System, "A remote file was replaced while it was open, or values changed while a delta was made from them.", "Open the file again. Give every version of a file a name of its own, or keep versions in the store.";
     CHUNK_DIGESTS "chunk-digests": File, "The table of a component's chunk digests cannot be used: its place, its length or its digest is wrong.", "The values are read correctly, slices unverified. `zt convert` to `.zt` writes a new table.";
     DECOMPRESSION_LIMIT "decompression-limit": Limits, "A component would decode to more bytes than the limit allows, or claims more than its stored bytes can hold.", "If the tensor is really that large, raise `Limits::decoded_len`. No limit admits a claim beyond what zstd can reach.";
     DEFLATE "deflate": File, "Compressed bytes of an archive or of an HDF5 file cannot be decoded, or not to exactly the declared length.", "Fetch it again, or report it to the file's writer.";
@@ -95,6 +95,8 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "left-over", from: "`split --force`", meaning: "a file of the replaced set cannot be removed; the new set is complete, and the next split to that name tries again" },
     WarningInfo { code: "first-kept", from: "`average`", meaning: "integers, such as a counter of steps, differ in the inputs and are not averaged; those of the first input are written" },
     WarningInfo { code: "is-result", from: "deltas", meaning: "the base is the result of the deltas already; nothing was applied, and the result is the base" },
+    WarningInfo { code: "base-unchecked", from: "deltas", meaning: "the values of the base were not compared with the delta's record; names and shapes may be another file's" },
+    WarningInfo { code: "base-unused", from: "deltas", meaning: "a base was given, and the file is no delta; the base was not used" },
     WarningInfo { code: "architecture", from: "conversion", meaning: "the GGUF file has no `general.architecture`, and llama.cpp does not load it; the input is of another kind" },
     WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },
     WarningInfo { code: "shard", from: "zTensor 2", meaning: "a file without a manifest: a shard, whose bytes another file describes" },
