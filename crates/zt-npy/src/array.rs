@@ -203,15 +203,3 @@ pub(super) fn byte_len(element_len: u64, shape: &[u64]) -> Option<u64> {
     i64::try_from(byte_len).ok()?;
     Some(if others.count() < shape.len() { 0 } else { byte_len })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::byte_len;
-
-    #[test]
-    fn dimensions_beside_a_zero_are_checked_for_overflow() {
-        assert_eq!(byte_len(4, &[2, 3]), Some(24));
-        assert_eq!(byte_len(4, &[0, 3]), Some(0));
-        assert_eq!(byte_len(4, &[0, 1 << 62, 1 << 62]), None);
-    }
-}

@@ -595,3 +595,292 @@ fn invalid_indices_are_not_written() {
     let error = to(&ConvertOptions::new(NPZ), &matrix("csr", &parts)).unwrap_err();
     assert_eq!(error.code(), "index-value");
 }
+
+/// The code of an array's warning, or of the error that refuses it; `None` if it is listed without a fault.
+fn code_of(bytes: Vec<u8>, options: impl Into<InputOptions>) -> Option<&'static str> {
+    let file = match open(bytes, options) {
+        Ok(file) => file,
+        Err(error) => return Some(error.code()),
+    };
+    let entries = file.entries();
+    let fault = entries.first().and_then(|entry| entry.fault().map(|fault| fault.code()));
+    fault.or(file.warnings().first().map(|warning| warning.code))
+}
+
+fn header_of(descr: &str, shape: &str) -> String {
+    format!("{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}")
+}
+
+/// A header of a version, padded to `len` bytes.
+fn padded(version: u8, text: &[u8], len: u32) -> Vec<u8> {
+    let prefix = match version {
+        1 => u16::try_from(len).unwrap().to_le_bytes().to_vec(),
+        _ => len.to_le_bytes().to_vec(),
+    };
+    let mut bytes = [&b"\x93NUMPY"[..], &[version, 0], &*prefix, text].concat();
+    bytes.resize(8 + prefix.len() + len as usize, b' ');
+    bytes
+}
+
+#[test]
+fn headers_are_the_same_as_numpys_and_read_back() {
+    let of = |shape: &[u64]| {
+        let none = ours(|writer| writer.add("w", &Dense::from_slice(shape, &[] as &[f32])?));
+        to(&ConvertOptions::new(NPY), &none).map(|(bytes, _)| bytes)
+    };
+    let shape = &[2, 0, 3][..];
+    let bytes = of(shape).unwrap();
+    assert_eq!((bytes.len(), &bytes[..10]), (128, &b"\x93NUMPY\x01\x00\x76\x00"[..]));
+    let text = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 0, 3), }";
+    assert_eq!(&bytes[10..10 + text.len()], text.as_bytes());
+    for shape in [shape, &[0], &[1; 63]] {
+        let shape = [shape, &[0]].concat();
+        let bytes = of(&shape).unwrap();
+        assert_eq!(bytes.len() % 64, 0);
+        assert_eq!(opened(bytes).tensor("tensor").unwrap().shape(), shape);
+    }
+}
+
+#[test]
+fn headers_have_a_limit_and_end_within_the_file() {
+    const SOUND: &[u8] = b"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}";
+    let kind =
+        |bytes: &[u8]| open(bytes.to_vec(), InputOptions::new()).map(drop).map_err(|it| it.kind());
+    for version in [1, 2, 3] {
+        assert_eq!(kind(&padded(version, SOUND, 10_000)), Ok(()));
+        assert_eq!(kind(&padded(version, SOUND, 10_001)), Err(ErrorKind::Limit));
+    }
+    // Too long to be read: the file ends with the header, before it, or after it.
+    let mut long = padded(2, SOUND, 50_000);
+    assert_eq!(kind(&long), Err(ErrorKind::Limit));
+    assert_eq!(kind(&long[..49_000]), Err(ErrorKind::Malformed));
+    long.push(0);
+    assert_eq!(kind(&long), Err(ErrorKind::Limit));
+}
+
+#[test]
+fn version_3_is_utf_8() {
+    let text = b"{'descr': [('\xFF', '<f4')], 'fortran_order': False, 'shape': ()}";
+    assert_eq!(code_of(padded(2, text, 100), InputOptions::new()), Some("not-tensor"));
+    assert_eq!(code_of(padded(3, text, 100), InputOptions::new()), Some("header"));
+}
+
+#[test]
+fn every_key_is_required_once() {
+    let sound = "{'shape': (1,), 'fortran_order': True, 'descr': [('a', '<f4')]}";
+    let code = |text: &str| code_of(array(text, &[0; 4]), InputOptions::new());
+    assert_eq!(code(sound), Some("not-tensor"));
+    for (from, to) in [
+        ("'descr'", "'shape'"),
+        ("'descr'", "'other'"),
+        ("'descr'", "1"),
+        ("True", "1"),
+        ("(1,)", "[1]"),
+        ("(1,)", "(True,)"),
+        ("(1,)", "(-1,)"),
+        ("[('a', '<f4')]", "None"),
+        ("{", "{'shape': (1,), "),
+    ] {
+        assert_eq!(code(&sound.replacen(from, to, 1)), Some("header"), "{from} {to}");
+    }
+}
+
+#[test]
+fn literals_have_the_values_of_python() {
+    for (text, count) in [
+        (" \t3L\n", 3),
+        ("+ 3", 3),
+        ("0x1F", 31),
+        ("0b_11", 3),
+        ("1_000", 1000),
+        ("0_0", 0),
+        ("# 1\n2 # 3\n", 2),
+        ("(3)", 3),
+    ] {
+        let file = opened(array(&header_of("'|u1'", &format!("({text},)")), &[0; 1000]));
+        assert_eq!(file.tensor("tensor").unwrap().shape(), [count], "{text}");
+    }
+    for text in ["'<f4'", "\"<f4\"", "u'<f4'"] {
+        assert_eq!(code_of(array(&header_of(text, "()"), &[0; 4]), InputOptions::new()), None);
+    }
+    // The items of a list are not looked at.
+    for text in [
+        "'a'",
+        r"'a\'b'",
+        "18446744073709551616",
+        "-1",
+        "()",
+        "(3, 4)",
+        "True, None,",
+        "{'a': (1,),}",
+        "{}",
+    ] {
+        let code = code_of(array(&header_of(&format!("[{text}]"), "()"), &[]), InputOptions::new());
+        assert_eq!(code, Some("not-tensor"), "{text}");
+    }
+}
+
+#[test]
+fn expressions_calls_and_names_are_refused() {
+    let code = |text: &str| {
+        code_of(array(&header_of(&format!("[{text}]"), "()"), &[]), InputOptions::new())
+    };
+    let texts = [
+        ",",
+        "1+1",
+        "f(1)",
+        "a",
+        "Truely",
+        "True_",
+        "[True1]",
+        "1.5",
+        "1e3",
+        "0x",
+        "0b2",
+        "03",
+        "0_3",
+        "1__0",
+        "1_",
+        "_1",
+        "+_1",
+        "+-1",
+        "+'a'",
+        "b'a'",
+        "ur'a'",
+        "3l",
+        "3j",
+        "'a",
+        "'a\nb'",
+        "(1",
+        "(1,,2)",
+        "(,)",
+        "[1 2]",
+        "{'a'}",
+        "{'a' 1}",
+        "{'a':}",
+        "1 2",
+        "'a' 'b'",
+        "# 1",
+        "-'a'",
+        "--1",
+        "\0",
+        "__import__('os')",
+        "[x for x in (1,)]",
+        "{None1: 2}",
+    ];
+    for text in texts {
+        assert_eq!(code(text), Some("header"), "{text:?}");
+    }
+    for text in ["", " "] {
+        assert_eq!(code_of(array(text, &[]), InputOptions::new()), Some("header"));
+    }
+    let deep = |levels: usize| "(".repeat(levels) + "1," + &")".repeat(levels);
+    assert_eq!(code(&deep(6)), Some("not-tensor"));
+    assert_eq!(code(&deep(4000)), Some("header"));
+}
+
+/// The code of an array of no elements with this dtype.
+fn code_of_descr(descr: &str, types: &[&str]) -> Option<&'static str> {
+    let mut options = InputOptions::new();
+    options.ml_dtypes = types.iter().map(|name| MlDtype::from_name(name).unwrap()).collect();
+    code_of(array(&header_of(&format!("'{descr}'"), "(0,)"), &[]), options)
+}
+
+#[test]
+fn unsupported_dtypes_differ_from_unknown_ones() {
+    for descr in [
+        "|O",
+        "|O8",
+        "|S5",
+        "|a3",
+        "<U7",
+        "|T16",
+        "|V8",
+        "<M8[ns]",
+        "<m8",
+        "3f4",
+        "(3)f4",
+        "f4,i4",
+        "datetime64[ns]",
+        "timedelta64[D]",
+    ] {
+        assert_eq!(code_of_descr(descr, &[]), Some("not-tensor"), "{descr}");
+    }
+    for descr in ["|V1", "|V2", "<f16", "<c32", "<f1"] {
+        let file = opened(array(&header_of(&format!("'{descr}'"), "(0,)"), &[]));
+        let entries = file.entries();
+        assert_eq!(entries[0].fault().unwrap().kind(), ErrorKind::Unsupported, "{descr}");
+    }
+    let all: Vec<&str> = MlDtype::all().iter().map(|it| it.name).collect();
+    for descr in [
+        "", "<", "<f3", "<x4", "<f-4", "<x", "<float", "<U-1", ">>f4", "<f4 ", "l8", "float8",
+        "<Mx", "f4]",
+    ] {
+        assert_eq!(code_of_descr(descr, &all), Some("dtype"), "{descr}");
+    }
+    for (descr, is_hinted) in [("|V2", true), ("|V1", true), ("<f1", true), ("<f16", false)] {
+        let file = opened(array(&header_of(&format!("'{descr}'"), "(0,)"), &[]));
+        let hint = file.entries()[0].fault().unwrap().to_string();
+        assert_eq!(hint.contains("--ml-dtype"), is_hinted, "{hint}");
+    }
+}
+
+#[test]
+fn types_of_ml_dtypes_are_told_apart_by_their_length() {
+    let types = ["int4", "bfloat16"].map(|name| MlDtype::from_name(name).unwrap());
+    let meaning = |descr: &str| {
+        let mut options = InputOptions::new();
+        options.ml_dtypes = types.to_vec();
+        let file = open(array(&header_of(&format!("'{descr}'"), "(0,)"), &[]), options).ok()?;
+        let tensor = file.tensor("tensor").ok()?;
+        tensor.value_type().map(|it| it.to_string())
+    };
+    for (descr, expected) in [
+        ("<V1", Some("i4")),
+        ("|V1", Some("i4")),
+        ("<f1", Some("i4")),
+        ("<V2", Some("bf16")),
+        // NumPy's own types stay what they are.
+        ("<f2", Some("f16")),
+        ("|V3", None),
+        ("|i0", None),
+    ] {
+        assert_eq!(meaning(descr).as_deref(), expected, "{descr}");
+    }
+}
+
+#[test]
+fn types_are_written_as_numpy_names_them_and_read_in_both_orders() {
+    for (descr, dtype) in [
+        ("b1", "bool"),
+        ("i1", "i8"),
+        ("u1", "u8"),
+        ("i2", "i16"),
+        ("u2", "u16"),
+        ("i4", "i32"),
+        ("u4", "u32"),
+        ("i8", "i64"),
+        ("u8", "u64"),
+        ("f2", "f16"),
+        ("f4", "f32"),
+        ("f8", "f64"),
+        ("c8", "complex64"),
+        ("c16", "complex128"),
+    ] {
+        let len: usize = descr[1..].parse().unwrap();
+        let big = opened(array(&header_of(&format!("'>{descr}'"), "(1,)"), &vec![0; len]));
+        let tensor = big.tensor("tensor").unwrap();
+        assert_eq!(tensor.value_type().map(|it| it.to_string()).as_deref(), Some(dtype));
+        let (bytes, _) = to(&ConvertOptions::new(NPY), &big).unwrap();
+        let order = if len == 1 { '|' } else { '<' };
+        let text = String::from_utf8_lossy(&bytes[..64]).into_owned();
+        assert!(text.contains(&format!("'{order}{descr}'")), "{text}");
+    }
+}
+
+#[test]
+fn dimensions_beside_a_zero_are_checked_for_overflow() {
+    let huge = "(0, 4611686018427387904, 4611686018427387904)";
+    let code = code_of(array(&header_of("'<f4'", huge), &[]), InputOptions::new());
+    assert_eq!(code, Some("shape-size-mismatch"));
+}
