@@ -23,21 +23,3 @@ fn sum(value: u64) -> u32 {
 pub(crate) fn crc32(sum: u32) -> Digest {
     CRC32.of(sum.into())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use zt_container::DigestAlgorithm;
-
-    #[test]
-    fn computes_and_combines_the_published_check_value() {
-        let of = |bytes| DigestAlgorithm::Other(&CRC32).digest(bytes).unwrap();
-        let digest = of(b"123456789");
-        assert_eq!(digest, crc32(0xCBF4_3926));
-        let whole = of(b"1234").followed_by(&of(b"56789"), 5);
-        assert_eq!(whole.as_ref(), Some(&digest));
-        assert_eq!(digest.to_string(), "crc32:0xCBF43926");
-        let unknown: Digest = digest.to_string().parse().unwrap();
-        assert_eq!(unknown.algorithm(), None);
-    }
-}

@@ -237,24 +237,4 @@ mod tests {
         assert_eq!(decoded(b"\x80\xe1\xff", 0), "\u{c7}\u{df}\u{a0}");
         assert_eq!(decoded("\u{c7}".as_bytes(), NAME_IS_UTF8), "\u{c7}");
     }
-
-    #[test]
-    fn the_digest_of_a_part_is_derived_from_the_whole_digest() {
-        let content = Content {
-            source: Arc::new(zt_container::Memory::new(b"123456789")),
-            span: Span::new(0, 9).unwrap(),
-            is_stored: true,
-            crc: 0xCBF4_3926,
-        };
-        let between = |head: &[u8], rest: u64| {
-            let rest = Span::new(9 - rest, rest).unwrap();
-            content.digest_between(head, rest).unwrap()
-        };
-        assert_eq!(between(b"", 0), Some(crc32(0xCBF4_3926)));
-        assert_eq!(between(b"1234", 0), Some(crc32(crc32fast::hash(b"56789"))));
-        assert_eq!(between(b"123456789", 0), Some(crc32(0)));
-        assert_eq!(between(b"", 4), Some(crc32(crc32fast::hash(b"12345"))));
-        assert_eq!(between(b"12", 4), Some(crc32(crc32fast::hash(b"345"))));
-        assert_eq!(between(b"12345", 4), Some(crc32(0)));
-    }
 }

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
-use zt_container::{Limits, Memory, Source, Span};
-use zt_zip::{Archive, ArchiveWriter, Error};
+use zt_container::{Digest, Limits, Memory, Source, Span};
+use zt_zip::{Archive, ArchiveWriter, Content, Deflate, Error, ZipViolation};
 
 /// An archive of members with these names and contents.
 fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
@@ -196,4 +197,183 @@ fn a_member_has_as_many_bytes_as_begin_declares() {
     assert!(member.finish().is_err());
     let mut member = writer.begin("a".to_owned(), 1).unwrap();
     assert!(member.write_all(b"12").is_err());
+}
+
+/// The content of the only member.
+fn content_of(archive: &Arc<dyn Source>) -> Content {
+    let read = Archive::open(archive, &Limits::default()).unwrap();
+    read.members()[0].content(archive).unwrap()
+}
+
+#[test]
+fn the_digest_of_a_part_is_derived_from_the_whole_digest() {
+    let of = |bytes: &[u8]| {
+        let archive: Arc<dyn Source> = Arc::new(Memory::new(archive(&[("a", bytes)])));
+        content_of(&archive)
+    };
+    let content = of(b"123456789");
+    let between = |content: &Content, head: &[u8], rest: u64| {
+        let rest = Span::between(content.span.end() - rest, content.span.end()).unwrap();
+        content.digest_between(head, rest).unwrap().unwrap()
+    };
+    let whole = |bytes: &[u8]| between(&of(bytes), b"", 0);
+    let digest = whole(b"123456789");
+    // The published check value.
+    assert_eq!(digest.to_string(), "crc32:0xCBF43926");
+    assert_eq!(between(&content, b"1234", 0), whole(b"56789"));
+    assert_eq!(between(&content, b"123456789", 0), whole(b""));
+    assert_eq!(between(&content, b"", 4), whole(b"12345"));
+    assert_eq!(between(&content, b"12", 4), whole(b"345"));
+    assert_eq!(between(&content, b"12345", 4), whole(b""));
+    assert_eq!(whole(b"1234").followed_by(&whole(b"56789"), 5), Some(digest.clone()));
+    let unknown: Digest = digest.to_string().parse().unwrap();
+    assert_eq!(unknown.algorithm(), None);
+}
+
+/// Content that does not repeat.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 27) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// An archive of one deflated member with these numbers.
+fn zip(stored: &[u8], crc: u32, byte_len: u64) -> Vec<u8> {
+    let [stored_len, byte_len] =
+        [stored.len() as u64, byte_len].map(|it| u32::try_from(it).unwrap());
+    let numbers = [crc, stored_len, byte_len].map(u32::to_le_bytes).concat();
+    let about = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], &numbers, &[1, 0, 0, 0]].concat();
+    let local = [b"PK\x03\x04", &about[..], b"a", stored].concat();
+    let entry = [b"PK\x01\x02\x14\0", &about[..], &[0; 14], b"a"].concat();
+    let place = [entry.len(), local.len()].map(|it| u32::try_from(it).unwrap().to_le_bytes());
+    let end = [b"PK\x05\x06", &[0, 0, 0, 0, 1, 0, 1, 0][..], &place.concat(), &[0; 2]].concat();
+    [local, entry, end].concat()
+}
+
+fn deflated(content: &[u8]) -> Vec<u8> {
+    let stored = miniz_oxide::deflate::compress_to_vec(content, 1);
+    zip(&stored, crc32fast::hash(content), content.len() as u64)
+}
+
+#[test]
+fn every_part_of_a_deflated_member_is_the_same_in_any_order() {
+    let whole = noise(10 << 20);
+    let archive: Arc<dyn Source> = Arc::new(Memory::new(deflated(&whole)));
+    let content = content_of(&archive);
+    let mut part = vec![0; 100_000];
+    for offset in [9_000_000, 0, 100_000, 4_200_000, 8_388_608, 8_300_000, 10_385_760, 3] {
+        content.source.read_at(offset, &mut part).unwrap();
+        let at = usize::try_from(offset).unwrap();
+        assert_eq!(part, whole[at..at + part.len()], "{offset}");
+    }
+    assert!(content.source.read_at(10 << 20, &mut [0]).is_err());
+}
+
+/// An archive over a network. It notes what is announced of it, and counts the bytes that are read.
+struct Noted {
+    bytes: Vec<u8>,
+    announced: Mutex<Vec<Span>>,
+    read: AtomicU64,
+}
+
+impl Source for Noted {
+    fn byte_len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+    fn is_remote(&self) -> bool {
+        true
+    }
+    fn will_read_all(&self, spans: &[Span]) {
+        self.announced.lock().unwrap().extend(spans);
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.read.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        Memory::new(&self.bytes[..]).read_at(offset, buf)
+    }
+}
+
+/// A deflated member of so many bytes, and the archive that it is in.
+fn noted(len: usize) -> (Content, Arc<Noted>) {
+    let bytes = deflated(&noise(len));
+    let noted = Noted { bytes, announced: Mutex::default(), read: AtomicU64::new(0) };
+    let noted = Arc::new(noted);
+    let archive: Arc<dyn Source> = Arc::clone(&noted) as _;
+    let content = content_of(&archive);
+    noted.announced.lock().unwrap().clear();
+    (content, noted)
+}
+
+#[test]
+fn what_is_inflated_next_is_announced_of_the_archive() {
+    let (content, archive) = noted(10 << 20);
+    assert!(content.source.is_remote());
+    let announced = |offset, len| {
+        content.source.will_read_all(&[Span::new(offset, len).unwrap()]);
+        std::mem::take(&mut *archive.announced.lock().unwrap())
+    };
+    let [stored] = announced(0, 10 << 20)[..] else {
+        panic!("one range");
+    };
+    assert_eq!((stored.offset(), stored.end()), (31, archive.byte_len() - 47 - 22));
+    let half = Span::new(stored.offset(), stored.byte_len() / 2).unwrap();
+    assert_eq!(announced(4 << 20, 1 << 20), [half]);
+    // Not again what was inflated.
+    content.source.read_at(4 << 20, &mut [0; 10]).unwrap();
+    let [rest] = announced(5 << 20, 5 << 20)[..] else {
+        panic!("one range");
+    };
+    assert!(rest.offset() > stored.byte_len() / 3 && rest.end() == stored.end());
+}
+
+#[test]
+fn lengths_and_the_checksum_are_compared_at_the_end() {
+    let whole = noise(5000);
+    let (len, crc) = (whole.len() as u64, crc32fast::hash(&whole));
+    let refusal = |change: fn(&mut Vec<u8>), crc, byte_len| {
+        let mut stored = miniz_oxide::deflate::compress_to_vec(&whole, 1);
+        change(&mut stored);
+        let archive: Arc<dyn Source> = Arc::new(Memory::new(zip(&stored, crc, byte_len)));
+        let mut all = vec![0; usize::try_from(byte_len).unwrap()];
+        Error::from(content_of(&archive).source.read_at(0, &mut all).unwrap_err())
+    };
+    for (change, byte_len, expected) in [
+        ((|_| {}) as fn(&mut Vec<u8>), len - 1, Deflate::Long { declared: len - 1 }),
+        (|_| {}, len + 1, Deflate::Short { declared: len + 1, found: len }),
+        (|stored| stored.push(0), len, Deflate::After { bytes: 1 }),
+        (|stored| stored.truncate(stored.len() - 1), len, Deflate::Unended { declared: len }),
+        (|stored| stored[0] = 7, len, Deflate::Damaged { at: 0 }),
+    ] {
+        let error = refusal(change, crc, byte_len);
+        assert_eq!(error.code(), "deflate");
+        let Error::Archive(ZipViolation::Deflate { fault, .. }) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(fault, expected);
+    }
+    assert_eq!(refusal(|_| {}, crc ^ 1, len).code(), "digest-mismatch");
+}
+
+/// Kept states and the end of the last read both count.
+#[test]
+fn a_read_begins_at_the_nearest_state() {
+    let len = 16 << 20;
+    let (content, archive) = noted(len);
+    assert!(content.source.is_sequential());
+    let read = |offset: u64| {
+        let before = archive.read.load(Ordering::Relaxed);
+        content.source.read_at(offset, &mut [0; 1000]).unwrap();
+        archive.read.load(Ordering::Relaxed) - before
+    };
+    let last = len as u64 - (1 << 20);
+    let all = read(last);
+    // Forwards from the end of the last read, and back to a kept state.
+    assert!(read(last + 1000) < all / 8);
+    let half = read(len as u64 / 2);
+    assert!(half < all * 3 / 8, "{half} of {all}");
+    // A kept state is nearer than the end of that read.
+    let forth = read(last);
+    assert!(forth < all * 3 / 8, "{forth} of {all}");
 }

@@ -172,15 +172,6 @@ pub(super) fn refused(code: usize) -> Error {
     }
 }
 
-/// The content as one frame, for tests.
-#[cfg(test)]
-pub(super) fn frame(content: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::new();
-    let mut compressor = FrameCompressor::new(3).unwrap();
-    compressor.compress(content, &mut frame).unwrap();
-    frame
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
