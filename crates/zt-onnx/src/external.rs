@@ -101,19 +101,3 @@ fn number(key: &'static str, value: Option<&str>) -> Result<Option<u64>> {
     let number = number.ok_or(OnnxFault::External { key, value })?;
     Ok(Some(number))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_decimal_and_nothing_else() {
-        assert_eq!(number("offset", None).unwrap(), None);
-        assert_eq!(number("offset", Some("007")).unwrap(), Some(7));
-        // 2^64 is too large.
-        let beyond = "18446744073709551616";
-        for text in ["", "-4", "+4", " 4", "4 ", "x", "4_0", "0x4", beyond] {
-            assert_eq!(number("offset", Some(text)).unwrap_err().code(), "header");
-        }
-    }
-}

@@ -1,10 +1,15 @@
 //! Values in every field and packing that a tensor may have.
 
-use zt::ErrorKind;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zt::{ErrorKind, File, Memory, Source};
+use zt_foreign::InputOptions;
 
 use super::draft::{
-    DOUBLE, FLOAT, INT64, UINT8, code, elements, field, found, indices, initializer, int,
-    is_strict, left_out, model, one_tensor, opened, raw, sparse, tensor, varint,
+    DOUBLE, FLOAT, INT64, UINT8, code, elements, external, field, found, indices, initializer, int,
+    is_strict, left_out, model, one_tensor, opened, opened_with, raw, sparse, tensor, varint,
 };
 
 /// Values packed in two pieces, then one by one, are legal, but no writer does that.
@@ -234,5 +239,197 @@ fn sparse_tensors_have_the_coordinates_of_either_kind_of_indices() {
         (model(&values, &two, &[]), "shape-size-mismatch"),
     ] {
         assert_eq!(code(&file, "s"), expected);
+    }
+}
+
+/// A part of the bytes of a component, decoded from its first one on.
+fn part(file: &File, name: &str, role: &str, start: u64, end: u64) -> io::Result<Vec<u8>> {
+    let (source, span) = file.tensor(name).unwrap().stored_bytes(role).unwrap();
+    let mut bytes = vec![0; usize::try_from(end - start).unwrap()];
+    source.read_at(span.offset() + start, &mut bytes).map(|()| bytes)
+}
+
+/// Values between two positions that are kept.
+const STEP: u64 = 64 << 10;
+
+/// A model that counts the bytes that are read of it.
+struct Counted(Memory<Vec<u8>>, Arc<AtomicU64>);
+
+impl Source for Counted {
+    fn byte_len(&self) -> u64 {
+        self.0.byte_len()
+    }
+
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.1.fetch_add(buf.len() as u64, Ordering::Relaxed);
+        self.0.read_at(offset, buf)
+    }
+}
+
+/// `count` integers of ten bytes each, and the bytes that were read of them.
+fn counted(count: u64) -> (File, Arc<AtomicU64>) {
+    let values = varint(u64::MAX).repeat(usize::try_from(count).unwrap());
+    let bytes = model(&[field(5, tensor("x", INT64, &[count], &[field(7, values)]))]);
+    let read = Arc::new(AtomicU64::new(0));
+    let source = Counted(Memory::new(bytes), Arc::clone(&read));
+    let file = opened_with(source, InputOptions::new()).unwrap();
+    read.store(0, Ordering::Relaxed);
+    (file, read)
+}
+
+#[test]
+fn positions_that_were_passed_are_kept() {
+    let count = 3 * STEP + 5;
+    let (file, read) = counted(count);
+    part(&file, "x", "data", count * 8 - 8, count * 8).unwrap();
+    for number in [2 * STEP, STEP + 3, 3 * STEP] {
+        let before = read.load(Ordering::Relaxed);
+        assert_eq!(part(&file, "x", "data", number * 8, number * 8 + 8).unwrap(), [0xFF; 8]);
+        assert!(read.load(Ordering::Relaxed) - before < STEP, "{number}");
+    }
+}
+
+/// Coordinates are made of indices in this way.
+#[test]
+fn reading_on_in_short_pieces_decodes_nothing_twice() {
+    let (file, read) = counted(60_000);
+    // Pieces that end within values.
+    for offset in (0..60_000 * 8 - 8004).step_by(8004) {
+        assert_eq!(part(&file, "x", "data", offset, offset + 8004).unwrap(), [0xFF; 8004]);
+    }
+    assert!(read.load(Ordering::Relaxed) < 3 * 600_000);
+}
+
+#[test]
+fn values_are_found_wherever_reading_begins() {
+    let values: Vec<u64> = (0..3 * STEP + 5).map(|at| u64::MAX / (at + 1)).collect();
+    let (first, second) = values.split_at(100_000);
+    let packed =
+        |values: &[u64]| field(7, values.iter().flat_map(|it| varint(*it)).collect::<Vec<_>>());
+    let fields = [packed(first), packed(second)];
+    let file = one_tensor(tensor("x", INT64, &[values.len() as u64], &fields));
+    let expected: Vec<u8> = values.iter().flat_map(|it| it.to_le_bytes()).collect();
+    let (len, step) = (expected.len() as u64, STEP * 8);
+    // After all kept positions first, then at them, and within values.
+    for (start, end) in [
+        (len - 11, len),
+        (step, step + 9),
+        (2 * step - 3, 2 * step + 3),
+        (800_000 - 8, 800_000 + 8),
+        (5, 6),
+        (len, len),
+    ] {
+        let [from, to] = [start, end].map(|at| usize::try_from(at).unwrap());
+        assert_eq!(part(&file, "x", "data", start, end).unwrap(), expected[from..to], "{start}");
+    }
+    let error = part(&file, "x", "data", len - 1, len + 1).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+}
+
+#[test]
+fn every_data_type_up_to_28_is_known() {
+    for number in 1..=28 {
+        let file = one_tensor(tensor("x", number, &[0], &[]));
+        let is_text = number == 8;
+        assert_eq!(file.tensor("x").is_ok(), !is_text, "{number}");
+        assert_eq!(left_out(&file).is_empty(), !is_text, "{number}");
+    }
+    for number in [u64::MAX, 0, 29] {
+        assert_eq!(code(&one_tensor(tensor("x", number, &[0], &[])), "x"), "dtype");
+    }
+    // Complex numbers have two values, and short ones share bytes.
+    for (number, byte_len) in [(14, 40), (15, 80), (17, 5), (22, 3)] {
+        let of = |len: usize| one_tensor(tensor("x", number, &[5], &[field(9, vec![0; len])]));
+        assert!(of(byte_len).tensor("x").is_ok());
+        assert_eq!(code(&of(byte_len - 1), "x"), "shape-size-mismatch");
+    }
+}
+
+#[test]
+fn values_must_fit_their_elements() {
+    /// The number of the type, a varint, and the stored bytes or the value out of range.
+    type Case = (u64, u64, Result<&'static [u8], i128>);
+    let minus = |value: i64| value.cast_unsigned();
+    let cases: [Case; 21] = [
+        (2, 255, Ok(&[255])),
+        (2, 256, Err(256)),
+        (2, minus(-1), Ok(&[255])),
+        (2, minus(-129), Err(-129)),
+        (3, minus(-128), Ok(&[0x80])),
+        (3, 128, Ok(&[0x80])),
+        (3, 255, Ok(&[255])),
+        (3, 256, Err(256)),
+        // Some encoders write 32 bits that are not extended to 64.
+        (3, 0xFFFF_FF80, Ok(&[0x80])),
+        (5, minus(-32768), Ok(&[0, 0x80])),
+        (6, minus(-1), Ok(&[255; 4])),
+        (6, 1 << 32, Ok(&[0; 4])),
+        (7, minus(i64::MIN), Ok(&[0, 0, 0, 0, 0, 0, 0, 0x80])),
+        (9, 1, Ok(&[1])),
+        (10, 0xFC00, Ok(&[0, 0xFC])),
+        (10, 0x1_0000, Err(0x1_0000)),
+        (10, minus(-17408), Ok(&[0, 0xBC])),
+        (12, 0xFFFF_FFFF, Ok(&[255; 4])),
+        (12, 1 << 32, Err(1 << 32)),
+        (12, u64::MAX, Err(u64::MAX.into())),
+        (13, u64::MAX, Ok(&[255; 8])),
+    ];
+    for (number, value, stored) in cases {
+        let values = match number {
+            7 => 7,
+            12 | 13 => 11,
+            _ => 5,
+        };
+        let file = one_tensor(tensor("x", number, &[1], &[field(values, varint(value))]));
+        let found = file.tensor("x").unwrap().bytes("data").map(|bytes| bytes.to_vec());
+        match (found, stored) {
+            (Ok(found), Ok(stored)) => assert_eq!(found, stored, "{number} {value:#x}"),
+            (Err(error), Err(value)) => {
+                let text = error.to_string();
+                assert!(text.contains(&format!("element 0 is {value}, ")), "{text}");
+            }
+            (found, _) => panic!("{number} {value:#x}: {found:?}"),
+        }
+    }
+}
+
+#[test]
+fn indices_become_coordinates_wherever_reading_begins() {
+    let of = |found: &[i64], shape: &[u64]| {
+        let count = found.len() as u64;
+        let values = tensor("s", FLOAT, &[count], &[raw(&vec![1.0; found.len()])]);
+        let found: Vec<u64> = found.iter().map(|index| index.cast_unsigned()).collect();
+        opened(model(&[field(15, sparse(&values, &indices(&found, &[count]), shape))])).unwrap()
+    };
+    let file = of(&[0, 5, 23], &[2, 3, 4]);
+    let expected = [0u64, 0, 1, 0, 1, 2, 0, 1, 3].map(u64::to_le_bytes).concat();
+    for start in 0..expected.len() {
+        for end in start..=expected.len() {
+            let found = part(&file, "s", "coords", start as u64, end as u64).unwrap();
+            assert_eq!(found, expected[start..end]);
+        }
+    }
+    for index in [-1, 24, i64::MAX] {
+        let file = of(&[0, index], &[2, 3, 4]);
+        assert_eq!(file.tensor("s").unwrap().bytes("coords").unwrap_err().code(), "index-value");
+    }
+    assert!(of(&[], &[u64::MAX >> 1, 4]).tensor("s").is_err());
+}
+
+#[test]
+fn numbers_of_external_data_are_decimal_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("w"), [0; 16]).unwrap();
+    let path = folder.path().join("model.onnx");
+    let of = |offset: &str| {
+        let pairs = [("location", "w"), ("offset", offset), ("length", "4")];
+        let tensor = tensor("x", UINT8, &[4], &[external(&pairs)]);
+        std::fs::write(&path, model(&[field(5, tensor)])).unwrap();
+        super::draft::opened_at(&path).unwrap()
+    };
+    assert!(of("007").tensor("x").is_ok());
+    // 2^64 is too large.
+    for text in ["", "-4", "+4", " 4", "4 ", "x", "4_0", "0x4", "18446744073709551616"] {
+        assert_eq!(code(&of(text), "x"), "header", "{text}");
     }
 }
