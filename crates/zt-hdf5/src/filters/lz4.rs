@@ -51,37 +51,3 @@ pub(super) fn block(bytes: &[u8], byte_len: usize) -> Option<Vec<u8>> {
     let len = decompress_into(bytes, &mut out).ok()?;
     (len == byte_len).then_some(out)
 }
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::indexing_slicing, reason = "tests")]
-    use super::*;
-
-    #[test]
-    fn a_block_has_exactly_its_length() {
-        // A literal, a copy of 4 bytes from 1 byte before, and the end.
-        let stored = [0x10, 7, 1, 0, 0x00];
-        assert_eq!(block(&stored, 5), Some(vec![7; 5]));
-        assert_eq!(block(&stored, 4), None);
-        assert_eq!(block(&stored, 6), None);
-        assert_eq!(block(&stored[..4], 5), None);
-    }
-
-    #[test]
-    fn a_chunk_is_a_list_of_blocks() {
-        let head = |byte_len: u8, block_len: u8| {
-            [0, 0, 0, 0, 0, 0, 0, byte_len, 0, 0, 0, block_len].to_vec()
-        };
-        let blocks = [0, 0, 0, 3, 1, 2, 3, 0, 0, 0, 6, 0x10, 7, 1, 0, 0, 9];
-        // An uncompressed block, and one of LZ4 that has a byte too many.
-        let mut bytes = [head(4, 3), blocks[..7].to_vec(), vec![0, 0, 0, 1, 4]].concat();
-        assert_eq!(decompress(&bytes, 4), Some(vec![1, 2, 3, 4]));
-        assert_eq!(decompress(&bytes, 3), None, "more than the limit");
-        bytes.pop();
-        assert_eq!(decompress(&bytes, 4), None, "cut");
-        let bytes = [head(8, 3), blocks.to_vec()].concat();
-        assert_eq!(decompress(&bytes, 8), None, "an invalid block");
-        assert_eq!(decompress(&head(4, 0), 4), None, "blocks of no bytes");
-        assert_eq!(decompress(&head(0, 0), 4), Some(vec![]));
-    }
-}

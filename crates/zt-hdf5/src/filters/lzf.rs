@@ -45,35 +45,3 @@ pub(super) fn copy(out: &mut Vec<u8>, distance: usize, mut len: usize) -> Option
     }
     Some(())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_and_copies_are_decompressed() {
-        assert_eq!(decompress(&[], 9), Some(Vec::new()));
-        assert_eq!(decompress(&[2, 7, 8, 9], 9), Some(vec![7, 8, 9]));
-        // Two bytes, and six more from two bytes before.
-        let repeated = decompress(&[1, 7, 8, 4 << 5, 1], 99);
-        assert_eq!(repeated, Some(vec![7, 8, 7, 8, 7, 8, 7, 8]));
-        let long = decompress(&[0, 7, 7 << 5, 255, 0], 999);
-        assert_eq!(long, Some(vec![7; 1 + 264]));
-        // Nine times 32 bytes, and the first three again: 288 bytes before.
-        let bytes: Vec<u8> = (0..=250).cycle().take(288).collect();
-        let pieces = bytes.chunks(32).map(|piece| [&[31], piece].concat());
-        let stored = [pieces.collect::<Vec<_>>().concat(), vec![1 << 5 | 1, 0x1F]];
-        let expected = [&bytes[..], &[0, 1, 2]].concat();
-        assert_eq!(decompress(&stored.concat(), 291), Some(expected));
-        assert_eq!(decompress(&stored.concat(), 290), None);
-    }
-
-    #[test]
-    fn invalid_lzf_is_refused() {
-        assert_eq!(decompress(&[2, 7, 8], 9), None, "literals cut");
-        assert_eq!(decompress(&[1 << 5], 9), None, "a copy cut");
-        assert_eq!(decompress(&[7 << 5, 1], 9), None, "a long copy cut");
-        assert_eq!(decompress(&[0, 7, 1 << 5, 1], 9), None, "before the beginning");
-        assert_eq!(decompress(&[0, 7, 7 << 5, 255, 0], 264), None, "too much");
-    }
-}

@@ -67,35 +67,3 @@ impl Nbit {
         Some(out)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn significant_bits_are_put_to_their_places() {
-        // Two elements of two bytes, with five bits from the third one on.
-        let nbit = |order| Nbit::new(&[8, 0, 2, 1, 2, order, 5, 3]).unwrap();
-        let stored = vec![0b1000_1101, 0b1000_0000];
-        let little = nbit(0).decode(stored.clone(), 4);
-        assert_eq!(little, Some(vec![0b1000_1000, 0, 0b1011_0000, 0]));
-        let big = nbit(1).decode(stored, 4);
-        assert_eq!(big, Some(vec![0, 0b1000_1000, 0, 0b1011_0000]));
-        assert_eq!(nbit(0).decode(vec![0], 4), None);
-    }
-
-    #[test]
-    fn records_and_invalid_parameters_have_no_filter() {
-        for parameters in [
-            &[][..],
-            &[8, 0, 2, 3, 8, 2],
-            &[8, 0, 2, 1, 9, 0, 5, 3],
-            &[8, 0, 2, 1, 2, 0, 0, 0],
-            &[8, 0, 2, 1, 2, 0, 14, 3],
-        ] {
-            assert_eq!(Nbit::new(parameters), None, "{parameters:?}");
-        }
-        let plain = Nbit::new(&[8, 1, 2, 3, 8, 2]).unwrap();
-        assert_eq!(plain.decode(vec![1, 2], 2), Some(vec![1, 2]));
-    }
-}

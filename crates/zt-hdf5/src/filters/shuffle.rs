@@ -57,24 +57,3 @@ fn transpose(planes: &[u8], elements: &mut [u8], count: usize, element_len: usiz
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Lengths inside a tile, across its edges, and with an incomplete element.
-    #[test]
-    fn unshuffled_elements_have_their_bytes_from_all_planes() {
-        for element_len in [2, 3, 8, 63, 64, 65, 128, 200, 4096] {
-            for (count, rest) in [(2, 0), (63, 1), (64, 0), (65, 1), (700, 1)] {
-                let whole = count * element_len;
-                let bytes: Vec<u8> = (0..=250).cycle().take(whole + rest).collect();
-                let found = unshuffle(bytes.clone(), element_len).unwrap();
-                let source = |at: usize| at % element_len * count + at / element_len;
-                let expected = (0..whole).map(source).chain(whole..whole + rest);
-                let expected: Vec<u8> = expected.filter_map(|at| bytes.get(at).copied()).collect();
-                assert!(found == expected, "{count} of {element_len} and {rest}");
-            }
-        }
-    }
-}

@@ -228,29 +228,3 @@ fn unary(bits: &mut Bits<'_>) -> Option<u64> {
     }
     Some(count)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Chunks of zeros and of noise are in `conformance/corpus/hdf5/szip.h5`.
-    #[test]
-    fn invalid_parameters_have_no_filter_and_truncated_chunks_no_values() {
-        for parameters in [
-            &[0, 8, 8][..],
-            &[0, 7, 8, 16],
-            &[0, 8, 0, 16],
-            &[0, 8, 40, 16],
-            &[0, 8, 8, 0],
-            &[0, 8, 8, 5000],
-        ] {
-            assert_eq!(Szip::new(parameters), None, "{parameters:?}");
-        }
-        // One block without a code: the option 7, and four samples.
-        let chunk = [4, 0, 0, 0, 0xE0, 0x20, 0x40, 0x60, 0x80];
-        let szip = Szip::new(&[0, 4, 8, 4]).unwrap();
-        assert_eq!(szip.decode(&chunk, 4), Some(vec![1, 2, 3, 4]));
-        assert_eq!(szip.decode(&chunk, 3), None);
-        assert_eq!(szip.decode(&chunk[..8], 4), None);
-    }
-}

@@ -14,6 +14,7 @@ mod attributes;
 mod chunks;
 mod datatypes;
 mod draft;
+mod filters;
 mod groups;
 mod heaps;
 mod keras;
