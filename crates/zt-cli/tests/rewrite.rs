@@ -240,3 +240,71 @@ fn a_file_that_cannot_be_replaced_is_refused() {
     assert_eq!(attributes(&other)["k"], "v");
     assert_eq!(fs::metadata(&other).unwrap().permissions().mode() & 0o777, 0o640);
 }
+
+/// A set of four tensors of 4000 bytes in two shards.
+fn set_of(dir: &Path, extension: &str) -> PathBuf {
+    let whole = dir.join("whole.zt");
+    let mut writer = zt::Writer::create(&whole).unwrap();
+    for name in ["a", "b", "c", "d"] {
+        let dense = zt::Dense::from_slice(&[1000], &[1.0f32; 1000]).unwrap();
+        writer.add(name, &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let set = dir.join(extension);
+    zt!["split", whole, "--to", extension, "--max-shard-size", "9KB", "-o", set].exits(0);
+    set
+}
+
+fn names_of(set: &Path) -> Vec<String> {
+    let listed = zt!["ls", "--json", set].exits(0).json();
+    let objects = listed["objects"].as_array().unwrap().iter();
+    objects.map(|object| object["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_index_of_a_set_changes_with_its_shards() {
+    for extension in ["safetensors", "zt"] {
+        let dir = tempdir().unwrap();
+        let set = set_of(dir.path(), extension);
+        let index = set.join(format!("model.{extension}.index.json"));
+        let second = set.join(format!("model-00002-of-00002.{extension}"));
+        let map = || -> Value { serde_json::from_slice(&fs::read(&index).unwrap()).unwrap() };
+        // A shard alone.
+        let old = fs::read(&index).unwrap();
+        zt!["rm", second, "d", "--dry-run"].exits(0);
+        assert_eq!(fs::read(&index).unwrap(), old);
+        let done = zt!["rm", second, "d", "--json"].exits(0).json();
+        assert_eq!(done["indexes"], json!([index.to_str().unwrap()]));
+        assert_eq!(map()["metadata"]["total_size"], 12_000);
+        zt!["rename", second, "c", "x"].exits(0);
+        assert_eq!(names_of(&set), ["a", "b", "x"]);
+        if extension == "zt" {
+            let other = dir.path().join("other.zt");
+            zt!["convert", dir.path().join("whole.zt"), other, "--rename", "s/^/o./"].exits(0);
+            let run = zt!["append", second, other, "--json"].exits(5);
+            assert!(run.err.contains("is a shard of"), "{}", run.err);
+        }
+        // The set, by its folder and by its index.
+        let done = zt!["rename", set, "--rule", "s/^/m./", "--json"].exits(0).json();
+        assert_eq!(done["renamed"].as_array().unwrap().len(), 3);
+        assert_eq!(done["indexes"].as_array().unwrap().len(), 1);
+        let done = zt!["rm", index, "--glob", "m.[bx]", "--json"].exits(0).json();
+        assert_eq!(done["removed"], json!(["m.b", "m.x"]));
+        assert_eq!(names_of(&set), ["m.a"]);
+        assert_eq!(map()["metadata"]["total_size"], 4000);
+        zt!["verify", "--strict", set].exits(0);
+        zt!["rm", set, "nothing"].exits(2);
+    }
+}
+
+/// Nothing is written if the index cannot follow.
+#[test]
+fn a_name_of_another_shard_is_no_new_name() {
+    let dir = tempdir().unwrap();
+    let set = set_of(dir.path(), "safetensors");
+    let first = set.join("model-00001-of-00002.safetensors");
+    let old = fs::read(&first).unwrap();
+    let run = zt!["rename", first, "a", "d", "--json"].exits(2);
+    assert_eq!(run.error_code(), "duplicate-name");
+    assert_eq!(fs::read(&first).unwrap(), old);
+}

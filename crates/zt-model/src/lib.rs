@@ -17,7 +17,8 @@ pub use delta::{
     patch_in_place,
 };
 pub use examine::{
-    ExamineOptions, Finding, WrittenIndex, examine, is_blob, verify_blob, write_index,
+    EditedIndex, ExamineOptions, Finding, WrittenIndex, examine, indexes_of, is_blob, verify_blob,
+    write_index,
 };
 
 pub use location::{BASE_UNUSED, Location, LocationOptions};

@@ -1,5 +1,6 @@
 //! An edit of a `.zt` file in place, or a dry run of one.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,8 +10,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{Editor, Error, ErrorKind, FileSource, Source, Storage, WriteOptions, codes};
-use zt_convert::ZT;
+use zt::{
+    Editor, Error, ErrorKind, File, FileSource, Source, Storage, Tensor, WriteOptions, codes,
+};
+use zt_convert::{Index, Input, ZT};
+use zt_model::{EditedIndex, indexes_of};
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
@@ -63,6 +67,95 @@ impl WaitArgs {
             thread::sleep(PAUSE);
             progress.advance(0)?;
         }
+    }
+}
+
+/// An edit of objects of one file, or of a set.
+pub(crate) struct Set {
+    input: Input,
+}
+
+impl EditArgs {
+    /// The set that the file stands for, by its index or its folder; `None` for a file.
+    pub(crate) fn set(&self) -> Result<Option<Set>, Failure> {
+        let is_index = self.file.to_string_lossy().ends_with(".index.json");
+        if !is_index && !self.file.is_dir() {
+            return Ok(None);
+        }
+        let input = InputArgs::default().open_input(&self.file, Truncated::Refused)?;
+        // A folder with one file is not edited: an edit names its file.
+        Ok((input.paths().len() > 1).then_some(Set { input }))
+    }
+
+    /// The indexes that name the file as their shard, as they will be: see [`EditedIndex::new`].
+    pub(crate) fn indexes(
+        &self,
+        file: &File,
+        new: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<EditedIndex>, Failure> {
+        let removed = file.entries().into_iter().filter(|entry| new(entry.name()).is_none());
+        let len = |tensor: Tensor<'_>| {
+            let lens = tensor.components().map(|(role, _)| tensor.decoded_len(role));
+            lens.sum::<zt::Result<u64>>().ok()
+        };
+        let lens = removed.filter_map(|entry| len(entry.tensor().ok()?));
+        let removed = lens.fold(0, u64::saturating_add);
+        let indexes = indexes_of(&self.file)?.into_iter();
+        let indexes = indexes.map(|path| EditedIndex::new(path, &self.file, removed, &new));
+        Ok(indexes.collect::<zt::Result<_>>()?)
+    }
+
+    /// Refuses a shard whose index would not have the objects that the edit adds.
+    pub(crate) fn expect_no_shard(&self) -> Result<(), Failure> {
+        let indexes = indexes_of(&self.file)?;
+        let Some(index) = indexes.first() else {
+            return Ok(());
+        };
+        let index = text::path(index);
+        let message =
+            format!("is a shard of {index}, which would not have the new objects: write a new set");
+        let error = Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message);
+        Err(Failure::Error(error.with_path(&self.file)))
+    }
+
+    /// Replaces the indexes, if the file was, and gives their paths for JSON.
+    pub(crate) fn publish(&self, indexes: Vec<EditedIndex>) -> Result<Vec<String>, Failure> {
+        let indexes = if self.dry_run { Vec::new() } else { indexes };
+        let paths = indexes.into_iter().map(EditedIndex::publish);
+        Ok(paths.map(|path| Ok(path_text(&path?))).collect::<zt::Result<_>>()?)
+    }
+}
+
+impl Set {
+    pub(crate) const fn file(&self) -> &File {
+        self.input.file()
+    }
+
+    /// The shards that have some of these objects, each with the names.
+    ///
+    /// # Errors
+    ///
+    /// Code `unsupported` for a set without an index, whose files say how many there are.
+    pub(crate) fn shards<'n>(
+        &self,
+        of: &EditArgs,
+        names: impl IntoIterator<Item = &'n String>,
+    ) -> Result<Vec<(EditArgs, BTreeSet<String>)>, Failure> {
+        let index = self.input.paths().first();
+        let is_index = |path: &&PathBuf| path.to_string_lossy().ends_with(".index.json");
+        let Some(path) = index.filter(is_index) else {
+            return of.expect_zt().map(|()| Vec::new());
+        };
+        let index = Index::open(path)?;
+        let owners: HashMap<&str, &str> = index.tensors().collect();
+        let mut shards: BTreeMap<PathBuf, BTreeSet<String>> = BTreeMap::new();
+        for name in names {
+            let shard = owners.get(name.as_str()).map(|shard| path.with_file_name(shard));
+            shards.entry(shard.unwrap_or_else(|| path.clone())).or_default().insert(name.clone());
+        }
+        let (dry_run, wait) = (of.dry_run, &of.wait);
+        let target = |file| EditArgs { file, dry_run, wait: wait.clone() };
+        Ok(shards.into_iter().map(|(file, names)| (target(file), names)).collect())
     }
 }
 

@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let progress = Progress::new(byte_len(&opened.inputs));
     let report = |bytes| progress.report(bytes);
     let mut edit = target.begin(options.write.clone())?;
+    target.expect_no_shard()?;
     options.progress = Some(zt::Progress::new(&report));
     let appended = kinds::table().append(inputs, &mut edit.editor, &options);
     let summary = appended

@@ -9,7 +9,6 @@ use zt::{Editor, Error, ErrorKind, File, WriteOptions};
 use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::hints;
-use crate::args::rewrite::Rewrite;
 use crate::args::select::{
     NameList, NewNames, Rule, expect_new_name, expect_new_names, name_list, rule,
 };
@@ -20,7 +19,7 @@ use crate::output::text::{cell, count};
 
 /// Rename objects of a file of .zt, safetensors or GGUF
 ///
-/// One object by its name, or many objects by rules, in one edit.
+/// One object by its name, or many objects by rules, in one edit. The index of a set changes with its shards.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -54,8 +53,8 @@ Examples:
   zt rename model.zt transformer.wte.weight embed.weight
   zt rename model.zt --rule 's/^transformer\\.h\\.([0-9]+)/layers.\\1/'
 
-Keys of --json: `file`, `dry_run`, `renamed` (each with `old` and `new`), `file_size`; for one
-object also `old` and `new`.";
+Keys of --json: `file`, `dry_run`, `renamed` (each with `old` and `new`), `file_size` (of a set: of
+the shards that changed), `indexes` (that changed); for one object also `old` and `new`.";
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -65,86 +64,98 @@ struct Document<'a> {
     old: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     new: Option<&'a str>,
-    renamed: &'a [Renamed],
-    file_size: u64,
+    #[serde(flatten)]
+    done: &'a Done,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
+struct Done {
+    renamed: Vec<Renamed>,
+    file_size: u64,
+    indexes: Vec<String>,
+}
+
+#[derive(Clone, Serialize)]
 struct Renamed {
     old: String,
     new: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { target, old, new, .. } = arguments;
-    if let Some(rewrite) = target.rewrite()? {
-        return rename_anew(rewrite, arguments, output);
-    }
-    // From here on, Ctrl-C does not end the process in the middle of this short edit.
-    let _progress = Progress::new(Some(0));
-    let mut edit = target.begin(WriteOptions::new())?;
-    let of_path = |error: Error| error.with_path(&target.file);
-    let renamed = match (old, new) {
-        (Some(old), Some(new)) => {
-            expect_new_name(old, new).map_err(of_path)?;
-            let done = edit.editor.rename(old, new);
-            hints::hinted(done, &target.file, edit.editor.before(), None, output)?;
-            let (old, new) = (old.clone(), new.clone());
-            vec![Renamed { old, new }]
-        }
-        _ => {
-            let names = NewNames::new(&arguments.rule, arguments.from.as_ref())?;
-            rename_all(&mut edit.editor, &names).map_err(of_path)?
-        }
-    };
-    let file_size = edit.commit()?;
-    answer(arguments, &renamed, file_size, output)
-}
-
-/// Renames objects of a file that is written anew.
-fn rename_anew(
-    rewrite: Rewrite<'_>,
-    arguments: &Arguments,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
     let target = &arguments.target;
-    let of_path = |error: Error| error.with_path(&target.file);
-    let renamed = match (&arguments.old, &arguments.new) {
-        (Some(old), Some(new)) => {
-            expect_new_name(old, new).map_err(of_path)?;
-            let found = rewrite.file().tensor(old).map(drop);
-            hints::hinted(found, &target.file, rewrite.file(), None, output)?;
-            let (old, new) = (old.clone(), new.clone());
-            vec![Renamed { old, new }]
-        }
-        _ => {
-            let names = NewNames::new(&arguments.rule, arguments.from.as_ref())?;
-            new_names(rewrite.file(), &names).map_err(of_path)?
-        }
+    let Some(set) = target.set()? else {
+        let pairs = |file: &File, output: &mut Output| pairs(arguments, file, output);
+        let done = rename(target, pairs, output)?;
+        return answer(arguments, &done, output);
     };
-    let pairs = renamed.iter().map(|pair| (pair.old.as_str(), &pair.new));
-    let new: HashMap<&str, &String> = pairs.collect();
-    let choose = |name: &str| Some(new.get(name).map_or(name, |new| new.as_str()).to_owned());
-    let file_size = rewrite.commit(choose, Vec::new(), output)?;
-    answer(arguments, &renamed, file_size, output)
+    let renamed = pairs(arguments, set.file(), output)?;
+    let mut all = Done::default();
+    for (shard, names) in set.shards(target, renamed.iter().map(|pair| &pair.old))? {
+        let here = renamed.iter().filter(|pair| names.contains(&pair.old));
+        let done = rename(&shard, |_, _| Ok(here.cloned().collect()), output)?;
+        all.indexes.extend(done.indexes);
+        all.file_size = all.file_size.saturating_add(done.file_size);
+    }
+    all.indexes.dedup();
+    answer(arguments, &Done { renamed, ..all }, output)
 }
 
-fn answer(
-    arguments: &Arguments,
-    renamed: &[Renamed],
-    file_size: u64,
+/// The new names that the arguments give to objects of `file`.
+fn pairs(arguments: &Arguments, file: &File, output: &mut Output) -> Result<Vec<Renamed>, Failure> {
+    let path = &arguments.target.file;
+    let of_path = |error: Error| error.with_path(path);
+    let (Some(old), Some(new)) = (&arguments.old, &arguments.new) else {
+        let names = NewNames::new(&arguments.rule, arguments.from.as_ref())?;
+        return Ok(new_names(file, &names).map_err(of_path)?);
+    };
+    expect_new_name(old, new).map_err(of_path)?;
+    // A damaged object has a name, too.
+    if file.get(old).is_none() {
+        hints::hinted(file.tensor(old).map(drop), path, file, None, output)?;
+    }
+    let (old, new) = (old.clone(), new.clone());
+    Ok(vec![Renamed { old, new }])
+}
+
+/// Renames objects of a file, and in the indexes that name it.
+fn rename(
+    target: &EditArgs,
+    pairs: impl FnOnce(&File, &mut Output) -> Result<Vec<Renamed>, Failure>,
     output: &mut Output,
-) -> Result<Exit, Failure> {
+) -> Result<Done, Failure> {
+    let new_name = |renamed: &[Renamed]| {
+        let pairs = renamed.iter().map(|pair| (pair.old.clone(), pair.new.clone()));
+        let new: HashMap<String, String> = pairs.collect();
+        move |name: &str| Some(new.get(name).map_or(name, String::as_str).to_owned())
+    };
+    let (renamed, file_size, indexes);
+    if let Some(rewrite) = target.rewrite()? {
+        renamed = pairs(rewrite.file(), output)?;
+        let new = new_name(&renamed);
+        indexes = target.indexes(rewrite.file(), &new)?;
+        file_size = rewrite.commit(new, Vec::new(), output)?;
+    } else {
+        // From here on, Ctrl-C does not end the process in the middle of this short edit.
+        let _progress = Progress::new(Some(0));
+        let mut edit = target.begin(WriteOptions::new())?;
+        renamed = pairs(edit.editor.before(), output)?;
+        rename_all(&mut edit.editor, &renamed).map_err(|error| error.with_path(&target.file))?;
+        indexes = target.indexes(edit.editor.before(), new_name(&renamed))?;
+        file_size = edit.commit()?;
+    }
+    Ok(Done { renamed, file_size, indexes: target.publish(indexes)? })
+}
+
+fn answer(arguments: &Arguments, done: &Done, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { target, old, new, .. } = arguments;
     let document = Document {
         file: target.shown(),
         dry_run: target.dry_run,
         old: old.as_deref(),
         new: new.as_deref(),
-        renamed,
-        file_size,
+        done,
     };
-    let what = match renamed {
+    let what = match &done.renamed[..] {
         [Renamed { old, new }] => format!("{} renamed to {}", cell(old), cell(new)),
         all => format!("{} renamed", count(all.len() as u64, "object", "objects")),
     };
@@ -168,9 +179,10 @@ fn new_names(file: &File, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
     Ok(renamed)
 }
 
-/// Renames every object whose name changes.
-fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>, Error> {
-    let renamed = new_names(editor.before(), names)?;
+fn rename_all(editor: &mut Editor, renamed: &[Renamed]) -> Result<(), Error> {
+    if let [pair] = renamed {
+        return editor.rename(&pair.old, &pair.new);
+    }
     // A new name may be the old one of another object: all old names are given up first.
     let passing = |at: usize| format!("\0{at}");
     for (at, pair) in renamed.iter().enumerate() {
@@ -179,5 +191,5 @@ fn rename_all(editor: &mut Editor, names: &NewNames<'_>) -> Result<Vec<Renamed>,
     for (at, pair) in renamed.iter().enumerate() {
         editor.rename(&passing(at), &pair.new)?;
     }
-    Ok(renamed)
+    Ok(())
 }

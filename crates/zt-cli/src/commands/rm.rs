@@ -1,6 +1,7 @@
 //! `zt rm`: remove objects from a file.
 
 use std::collections::{BTreeSet, HashSet};
+use std::fmt::Write as _;
 
 use clap::Args;
 use zt::{Entry, File, Span, WriteOptions};
@@ -9,7 +10,6 @@ use crate::args::complete;
 use crate::args::edit::EditArgs;
 use crate::args::glob;
 use crate::args::hints;
-use crate::args::rewrite::Rewrite;
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::object;
@@ -21,7 +21,7 @@ use crate::output::text::count;
 ///
 /// The bytes of the objects stay in a .zt file and are unused, so that this is fast and open readers
 /// are not disturbed. `zt compact` removes unused bytes. Damaged objects can be removed too. A file of
-/// safetensors or GGUF is written anew without the objects.
+/// safetensors or GGUF is written anew without the objects. The index of a set changes with its shards.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -42,60 +42,94 @@ Examples:
   zt rm model.zt --glob 'optimizer.*' && zt compact model.zt
 
 Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the removed objects),
-`file_size`.";
+`file_size` (of a set: of the shards that changed), `indexes` (that changed).";
+
+/// What was removed.
+#[derive(Default)]
+struct Removed {
+    names: BTreeSet<String>,
+    unused_bytes: u64,
+    file_size: u64,
+    indexes: Vec<String>,
+}
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
-    if let Some(rewrite) = target.rewrite()? {
-        return remove_anew(rewrite, arguments, output);
+    let mut all = Removed::default();
+    if let Some(set) = target.set()? {
+        let wanted = wanted(arguments, set.file())?;
+        expect(&wanted, target, set.file(), output)?;
+        for (shard, names) in set.shards(target, &wanted)? {
+            remove(&shard, |_| Ok(names), &mut all, output)?;
+        }
+    } else {
+        remove(target, |file| wanted(arguments, file), &mut all, output)?;
     }
-    // From here on, Ctrl-C does not end the process in the middle of this short edit.
-    let _progress = Progress::new(Some(0));
-    let mut edit = target.begin(WriteOptions::new())?;
-    let removed = wanted(arguments, edit.editor.before())?;
-    for name in &removed {
-        let done = edit.editor.remove(name);
-        let before = edit.editor.before();
-        hints::hinted(done, &target.file, before, Some("--glob"), output)?;
-    }
-    let unused_bytes = bytes_of(edit.editor.before(), &removed);
-    let file_size = edit.commit()?;
+    all.indexes.dedup();
+    let Removed { names: removed, unused_bytes, file_size, indexes } = all;
     let document = object! {
         file: target.shown(),
         dry_run: target.dry_run,
         removed: &removed,
         unused_bytes,
         file_size,
+        indexes: &indexes,
     };
-    let objects = count(removed.len() as u64, "object", "objects");
-    let unused = human(unused_bytes);
-    let what = format!("{objects} removed; {unused} are unused until `zt compact`");
+    let mut what = format!("{} removed", count(removed.len() as u64, "object", "objects"));
+    if unused_bytes > 0 {
+        let _ = write!(what, "; {} are unused until `zt compact`", human(unused_bytes));
+    }
     target.answer(&document, &what, output)
 }
 
-/// Removes objects of a file that is written anew.
-fn remove_anew(
-    rewrite: Rewrite<'_>,
-    arguments: &Arguments,
+/// Removes the objects that `wanted` chooses, from a file and from the indexes that name it.
+fn remove(
+    target: &EditArgs,
+    wanted: impl FnOnce(&File) -> Result<BTreeSet<String>, Failure>,
+    all: &mut Removed,
     output: &mut Output,
-) -> Result<Exit, Failure> {
-    let target = &arguments.target;
-    let removed = wanted(arguments, rewrite.file())?;
-    for name in &removed {
-        let found = rewrite.file().tensor(name).map(drop);
-        hints::hinted(found, &target.file, rewrite.file(), Some("--glob"), output)?;
+) -> Result<(), Failure> {
+    let (removed, unused_bytes, file_size, indexes);
+    let kept =
+        |removed: &BTreeSet<String>, name: &str| (!removed.contains(name)).then(|| name.to_owned());
+    if let Some(rewrite) = target.rewrite()? {
+        removed = wanted(rewrite.file())?;
+        expect(&removed, target, rewrite.file(), output)?;
+        indexes = target.indexes(rewrite.file(), |name| kept(&removed, name))?;
+        file_size = rewrite.commit(|name| kept(&removed, name), Vec::new(), output)?;
+        unused_bytes = 0;
+    } else {
+        // From here on, Ctrl-C does not end the process in the middle of this short edit.
+        let _progress = Progress::new(Some(0));
+        let mut edit = target.begin(WriteOptions::new())?;
+        removed = wanted(edit.editor.before())?;
+        for name in &removed {
+            let done = edit.editor.remove(name);
+            hints::hinted(done, &target.file, edit.editor.before(), Some("--glob"), output)?;
+        }
+        indexes = target.indexes(edit.editor.before(), |name| kept(&removed, name))?;
+        unused_bytes = bytes_of(edit.editor.before(), &removed);
+        file_size = edit.commit()?;
     }
-    let choose = |name: &str| (!removed.contains(name)).then(|| name.to_owned());
-    let file_size = rewrite.commit(choose, Vec::new(), output)?;
-    let document = object! {
-        file: target.shown(),
-        dry_run: target.dry_run,
-        removed: &removed,
-        unused_bytes: 0,
-        file_size,
-    };
-    let objects = count(removed.len() as u64, "object", "objects");
-    target.answer(&document, &format!("{objects} removed"), output)
+    all.indexes.extend(target.publish(indexes)?);
+    all.names.extend(removed);
+    all.unused_bytes = all.unused_bytes.saturating_add(unused_bytes);
+    all.file_size = all.file_size.saturating_add(file_size);
+    Ok(())
+}
+
+/// Refuses a name that no object has.
+fn expect(
+    names: &BTreeSet<String>,
+    target: &EditArgs,
+    file: &File,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    for name in names {
+        let found = file.tensor(name).map(drop);
+        hints::hinted(found, &target.file, file, Some("--glob"), output)?;
+    }
+    Ok(())
 }
 
 /// The names to remove, each once.

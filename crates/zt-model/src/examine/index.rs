@@ -1,4 +1,4 @@
-//! Writes the index of shards that have none.
+//! Writes the index of shards that have none, and changes one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -104,6 +104,129 @@ fn write_index_at(kinds: &Kinds, path: &Path, overwrite: bool) -> Result<Written
     });
     let left_out = left_out.map(|file| path.join(&file.name)).collect();
     Ok(WrittenIndex { path: out, shards: found, tensors, total_size, left_out })
+}
+
+/// The indexes in the folder of a file, and in the folder above it, that name the file as a shard. One that cannot be
+/// read names nothing.
+///
+/// # Errors
+///
+/// [`ErrorKind::Io`].
+pub fn indexes_of(shard: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+    let shard = shard.as_ref();
+    let mut found = Vec::new();
+    for folder in shard.ancestors().skip(1).take(2) {
+        let at = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let Ok(files) = fs::read_dir(at) else {
+            continue;
+        };
+        for file in files {
+            let name = file?.file_name();
+            let path = folder.join(&name);
+            if name.to_string_lossy().ends_with(".index.json")
+                && name_in(folder, shard).is_some_and(|name| lists(&path, &name))
+            {
+                found.push(path);
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn lists(index: &Path, name: &str) -> bool {
+    Index::open(index).is_ok_and(|index| index.shards().iter().any(|shard| shard == name))
+}
+
+/// The name of a shard in an index in `folder`.
+fn name_in(folder: &Path, shard: &Path) -> Option<String> {
+    let steps = shard.strip_prefix(folder).ok()?.components();
+    let steps: Option<Vec<&str>> = steps.map(|step| step.as_os_str().to_str()).collect();
+    Some(steps?.join("/"))
+}
+
+/// An index as it will be once tensors of a shard are removed or renamed.
+#[derive(Debug)]
+pub struct EditedIndex {
+    path: PathBuf,
+    json: Vec<u8>,
+}
+
+impl EditedIndex {
+    /// The index at `path`, in which `new` has the new name of each tensor of the shard, or `None` for one that is
+    /// removed. `removed` bytes are taken off a `total_size`. Everything else stays.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`]; code `header` for a file that is no index; code `unsupported` for an index that lists groups,
+    /// as Keras writes it; code `duplicate-name` for a new name that another tensor has.
+    pub fn new(
+        path: impl Into<PathBuf>,
+        shard: impl AsRef<Path>,
+        removed: u64,
+        new: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self> {
+        let path = path.into();
+        match edited(&path, shard.as_ref(), removed, new) {
+            Ok(json) => Ok(EditedIndex { path, json }),
+            Err(error) => Err(error.with_path(&path)),
+        }
+    }
+
+    /// Replaces the index, and gives its path. The old one or the new one is there at any time.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`].
+    pub fn publish(self) -> Result<PathBuf> {
+        let mut file = AtomicFile::create(&self.path)?;
+        file.write_all(&self.json)?;
+        file.publish()?;
+        Ok(self.path)
+    }
+}
+
+fn edited(
+    path: &Path,
+    shard: &Path,
+    removed: u64,
+    new: impl Fn(&str) -> Option<String>,
+) -> Result<Vec<u8>> {
+    use serde_json::{Map, Value};
+    Index::open(path)?;
+    let bytes = fs::read(path)?;
+    let invalid = |message: &str| Error::new(ErrorKind::Malformed, codes::HEADER, message);
+    let mut json: Map<String, Value> =
+        serde_json::from_slice(&bytes).map_err(|error| invalid(&error.to_string()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let name = name_in(folder, shard).unwrap_or_default();
+    let map = json.get_mut("weight_map").and_then(Value::as_object_mut);
+    let map = map.ok_or_else(|| invalid("the index has no weight_map"))?;
+    let mut changed = Map::new();
+    for (tensor, file) in std::mem::take(map) {
+        let Some(owner) = file.as_str() else {
+            let message = "the index lists groups, as Keras writes it";
+            return Err(Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, message));
+        };
+        let tensor = if owner == name { new(&tensor) } else { Some(tensor) };
+        if let Some(tensor) = tensor
+            && changed.insert(tensor.clone(), file).is_some()
+        {
+            let message = "another shard has a tensor of this name";
+            let error = Error::new(ErrorKind::Misuse, codes::DUPLICATE_NAME, message);
+            return Err(error.with_object(&tensor));
+        }
+    }
+    *map = changed;
+    let total = json.get_mut("metadata").and_then(|metadata| metadata.get_mut("total_size"));
+    if let Some(total) = total
+        && let Some(rest) = total.as_u64().and_then(|total| total.checked_sub(removed))
+    {
+        *total = rest.into();
+    }
+    let mut bytes = serde_json::to_vec_pretty(&json).map_err(std::io::Error::from)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// The only numbered set that an index can name. An index that names it already counts only if it may be replaced.

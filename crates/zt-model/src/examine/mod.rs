@@ -28,7 +28,7 @@ use zt_foreign::Input;
 
 pub use blob::{is_blob, verify_blob};
 use folder::Folder;
-pub use index::{WrittenIndex, write_index};
+pub use index::{EditedIndex, WrittenIndex, indexes_of, write_index};
 use zt_convert::Kinds;
 
 /// Something about the files of a model that its user should know, and that no single file shows.
