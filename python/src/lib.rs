@@ -26,12 +26,12 @@ mod _zt {
         load::load,
         plan::{Plan, plan},
         report::report,
+        stats::stats,
         tensor::Tensor,
         torch::{
             _check_data, _dlpack, _dlpack_component, _dlpack_many, _dlpack_part, _has_same_blobs,
         },
         verify::{Verification, verify},
-        warning::FileWarning,
     };
     #[pymodule_export]
     use crate::safetensors::{
@@ -44,6 +44,7 @@ mod _zt {
     };
     #[pymodule_export]
     use crate::whole::{
+        combine::{_average, _lora},
         convert::{Conversion, convert},
         delta::{_delta, _new_values, _patch_in_place, Changes},
         diff::{Difference, diff},
@@ -53,6 +54,7 @@ mod _zt {
         quantize::{Quantization, quantize},
         register::{register_format, register_kind},
         repair::{Recovery, repair},
+        split::split,
     };
     #[pymodule_export]
     use crate::write::{
@@ -64,8 +66,6 @@ mod _zt {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        // As in the program, where `merge` is `convert` of several inputs.
-        module.add("merge", module.getattr("convert")?)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -14,9 +14,11 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from ._combine import average, merge
 from ._errors import (
     DigestMismatchError,
     FileError,
+    FileWarning,
     LimitError,
     MalformedError,
     MissingFileError,
@@ -26,6 +28,7 @@ from ._errors import (
     WrongBaseError,
     ZtError,
 )
+from ._results import DifferenceSummary, Distance, Shard, Split, Stats, TensorStats
 from ._zt import (
     Component,
     ContentHash,
@@ -33,7 +36,6 @@ from ._zt import (
     Difference,
     Editor,
     File,
-    FileWarning,
     Finding,
     Pieces,
     Plan,
@@ -49,7 +51,6 @@ from ._zt import (
     edit,
     examine,
     hash,
-    merge,
     open,
     plan,
     quantize,
@@ -57,6 +58,8 @@ from ._zt import (
     register_kind,
     repair,
     report,
+    split,
+    stats,
     verify,
 )
 
@@ -80,7 +83,9 @@ __all__ = [
     "ContentHash",
     "Conversion",
     "Difference",
+    "DifferenceSummary",
     "DigestMismatchError",
+    "Distance",
     "Editor",
     "File",
     "FileError",
@@ -95,14 +100,19 @@ __all__ = [
     "Quantization",
     "QuantizedGroup",
     "Recovery",
+    "Shard",
+    "Split",
+    "Stats",
     "Tensor",
     "TensorNotFoundError",
+    "TensorStats",
     "UnsupportedError",
     "Verification",
     "Writer",
     "WrongBaseError",
     "ZtError",
     "__version__",
+    "average",
     "convert",
     "diff",
     "edit",
@@ -116,5 +126,7 @@ __all__ = [
     "register_kind",
     "repair",
     "report",
+    "split",
+    "stats",
     "verify",
 ]

@@ -6,6 +6,9 @@ Every error of the engine is a :class:`ZtError`. If Python has a class for the s
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from typing import Any
 
 
@@ -91,8 +94,52 @@ class MissingFileError(FileError, FileNotFoundError):
     """There is no file at the path."""
 
 
+class FileWarning(UserWarning):
+    """Something about a file, or about a loss, that is worth knowing and is no error.
+
+    Calls warn of it by Python's :mod:`warnings`. ``warnings.simplefilter("error", zt.FileWarning)``
+    makes it an exception. :attr:`File.warnings` and results of calls list all.
+
+    Attributes:
+        code: a stable word for it, listed in ``spec/warnings.md``.
+        message: what it says, without the name of the tensor.
+        object: the name of the tensor that it concerns, or ``None``.
+        component: the role of the component that it concerns, or ``None``.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        code: str = "",
+        message: str | None = None,
+        object: str | None = None,
+        component: str | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.code = code
+        self.message = text if message is None else message
+        self.object = object
+        self.component = component
+
+    def __repr__(self) -> str:
+        return f"<zt.FileWarning {self.code}: {self}>"
+
+
 class SafetensorError(ZtError):
     """An error of :mod:`zt.safetensors`, with the message of the package ``safetensors``."""
+
+
+_FOLDER = os.path.dirname(__file__)
+
+
+def warn(found: list[FileWarning]) -> None:
+    """Warns of each, at the line that called this package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_FOLDER):
+        level, frame = level + 1, frame.f_back
+    for warning in found:
+        warnings.warn(warning, stacklevel=level)
 
 
 def _restore(kind: type[ZtError], args: tuple[object, ...], fields: dict[str, object]) -> ZtError:

@@ -18,6 +18,9 @@ import torch as _torch
 from numpy.typing import DTypeLike, NDArray
 from typing_extensions import Buffer, CapsuleType, disjoint_base
 
+from ._errors import FileWarning
+from ._results import DifferenceSummary, Split, Stats
+
 __version__: Final[str]
 
 _T = TypeVar("_T")
@@ -26,6 +29,7 @@ _Array: TypeAlias = NDArray[Any]
 _Path: TypeAlias = str | os.PathLike[str]
 _Index: TypeAlias = Any
 _Digest: TypeAlias = Literal["crc32c", "sha256"]
+_OwnDigest: TypeAlias = Literal["crc32c", "sha256", "default"]
 
 class _Readable(Protocol):
     def read(self, size: int, /) -> Buffer: ...
@@ -69,7 +73,7 @@ def plan(
     source: File | _Source,
     wanted: Iterable[str] | dict[str, _Index | None] | None = None,
     *,
-    memory: int = ...,
+    memory: int = 268_435_456,
     threads: int | None = None,
     page_cache: bool = True,
     storage_options: dict[str, Any] | None = None,
@@ -94,6 +98,7 @@ def report(
     progress: _Progress | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> None: ...
+@overload
 def diff(
     a: File | _Source,
     b: File | _Source,
@@ -102,10 +107,28 @@ def diff(
     only_values: bool = False,
     rtol: float | None = None,
     atol: float | None = None,
+    summary: Literal[False] = False,
     threads: int | None = None,
     progress: _Progress | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> Difference: ...
+@overload
+def diff(
+    a: File | _Source,
+    b: File | _Source,
+    *,
+    summary: Literal[True],
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> DifferenceSummary: ...
+def stats(
+    source: File | _Source,
+    *,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> Stats: ...
 def convert(
     source: File | _Source | Sequence[File | _Source],
     target: _Path | _Writable,
@@ -116,7 +139,7 @@ def convert(
     rename: dict[str, str] | Callable[[str], str] | None = None,
     on_duplicate: Literal["error", "first", "last", "same"] = "error",
     zstd: int | None = None,
-    digest: _Digest | None = ...,
+    digest: _OwnDigest | None = "default",
     chunk_digests: str | None = "crc32c",
     planes: bool = False,
     dense: bool = False,
@@ -131,8 +154,32 @@ def convert(
     storage_options: dict[str, Any] | None = None,
 ) -> Conversion: ...
 
-merge = convert
-
+def split(
+    source: File | _Source,
+    folder: _Path,
+    *,
+    max_shard_size: int | str | None = None,
+    max_tensors: int | None = None,
+    name: str | None = None,
+    kind: str | None = None,
+    include: str | Sequence[str] | None = None,
+    exclude: str | Sequence[str] | None = None,
+    rename: dict[str, str] | Callable[[str], str] | None = None,
+    zstd: int | None = None,
+    digest: _OwnDigest | None = "default",
+    chunk_digests: str | None = "crc32c",
+    planes: bool = False,
+    dense: bool = False,
+    dtype: str | None = None,
+    drop_unsupported: bool = False,
+    skip_damaged: bool = False,
+    allow_inf: bool = False,
+    lossy: bool = False,
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: _Progress | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> Split: ...
 def quantize(
     source: File | _Source,
     target: _Path | _Writable,
@@ -146,7 +193,7 @@ def quantize(
     kind: str | None = None,
     rename: dict[str, str] | Callable[[str], str] | None = None,
     zstd: int | None = None,
-    digest: _Digest | None = ...,
+    digest: _OwnDigest | None = "default",
     chunk_digests: str | None = "crc32c",
     planes: bool = False,
     dtype: str | None = None,
@@ -325,17 +372,6 @@ class Component:
     def __reduce__(self) -> Any: ...
 
 @final
-class FileWarning:
-    @property
-    def code(self) -> str: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def object(self) -> str | None: ...
-    @property
-    def component(self) -> str | None: ...
-
-@final
 class Changes:
     @property
     def same(self) -> int: ...
@@ -385,8 +421,8 @@ class Writer:
         value: Any,
         *,
         attributes: Mapping[str, Any] | None = None,
-        zstd: int | None = ...,
-        digest: _Digest | None = ...,
+        zstd: int | Literal["default"] | None = "default",
+        digest: _OwnDigest | None = "default",
     ) -> None: ...
     def begin(
         self,
@@ -394,8 +430,8 @@ class Writer:
         shape: Sequence[int],
         dtype: DTypeLike,
         *,
-        zstd: int | None = ...,
-        digest: _Digest | None = ...,
+        zstd: int | Literal["default"] | None = "default",
+        digest: _OwnDigest | None = "default",
     ) -> Pieces: ...
     def finish(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -536,9 +572,9 @@ class safe_open:
         cls,
         filename: _Path,
         framework: str,
-        device: str | int | None = ...,
+        device: str | int | None = "cpu",
         *,
-        backend: str = ...,
+        backend: str = "mmap",
     ) -> Self: ...
     def metadata(self) -> dict[str, str] | None: ...
     def keys(self) -> list[str]: ...
@@ -562,9 +598,9 @@ class _safe_open_handle(safe_open):
         cls,
         f: Any,
         framework: str,
-        device: str | int | None = ...,
+        device: str | int | None = "cpu",
         *,
-        backend: str = ...,
+        backend: str = "mmap",
     ) -> Self: ...
 
 @final
@@ -605,6 +641,14 @@ def _dlpack_many(
 ) -> list[CapsuleType]: ...
 def _dlpack_part(tensor: Tensor, key: Any) -> CapsuleType: ...
 def _has_same_blobs(tensor: Tensor, other: Tensor) -> bool: ...
+
+# What `zt.average` and `zt.merge` are made of.
+def _average(
+    files: Sequence[File], weights: Sequence[float], dtype: str | None, allow_inf: bool
+) -> File: ...
+def _lora(
+    base: File, adapter: _Path, scale: float | None, dtype: str | None, allow_inf: bool
+) -> File: ...
 
 # What `zt.delta` is made of.
 def _delta(

@@ -22,7 +22,7 @@ pub use zt_foreign::{
 pub use merge::{check_output, is_same_file, join_slices};
 pub use native::{ZT, Zt, write_objects};
 pub use open::{CHECKPOINT_METADATA, FolderContents};
-pub use sets::{Index, Shard, Split, SplitOptions, shards_of};
+pub use sets::{Index, Shard, Split, SplitOptions, parse_size, set_name, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]
 pub use zt_dcp::{DCP, Dcp};

@@ -12,10 +12,10 @@ use zt_convert::{InputOptions, MlDtype};
 use crate::read::open::{Open, is_near, open_input, patched};
 use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
-use crate::read::warning::FileWarning;
 use crate::read::{html, load, report, verify};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
 use crate::share::value::{self, each};
+use crate::share::warning;
 use crate::share::work::PyProgress;
 
 /// Opens a tensor file of any kind. Its bytes decide the kind, not its name.
@@ -157,10 +157,10 @@ impl File {
 
     /// Facts that are worth knowing and are no errors. Looks at the description of every tensor.
     #[getter]
-    fn warnings(&self, py: Python<'_>) -> Result<Vec<FileWarning>> {
+    fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
         let open = self.open()?;
         let warnings = py.detach(|| open.file().warnings());
-        Ok(FileWarning::all(warnings))
+        warning::all(py, &warnings)
     }
 
     /// The path by which the file was opened; ``None`` for bytes and file objects.

@@ -9,7 +9,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
-use zt::{Error, OwnedTensor, Span, codes};
+use zt::{Error, OwnedTensor, Span, Warning, codes};
 use zt_convert::{Input, InputOptions};
 use zt_model::{Check, Location, LocationOptions, Patch};
 
@@ -20,10 +20,23 @@ use crate::share::memory::{Lent, Memory, PrivateMap};
 use crate::share::remote;
 use crate::share::source::{Reader, has_buffer, path_of};
 use crate::share::value::each;
+use crate::share::warning;
 use crate::share::work::Watch;
 
-/// Opens what a user typed, bytes or a file object.
+/// Opens what a user typed, bytes or a file object, and warns of what is worth knowing about the file.
 pub(crate) fn open_input(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    options: &InputOptions,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Input> {
+    let input = open_quietly(py, source, options, storage_options)?;
+    let warnings = py.detach(|| input.file().warnings());
+    warning::tell(py, &warnings, &[])?;
+    Ok(input)
+}
+
+fn open_quietly(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     options: &InputOptions,
@@ -126,7 +139,11 @@ pub(crate) struct Patched {
 impl Patched {
     fn open(&self, py: Python<'_>, check: Check) -> Result<Input> {
         let patch = Patch::new(&self.base, &self.deltas).check(check);
-        Watch::default().run(py, |progress| patch.progress(progress).open())
+        let result = Watch::default().run(py, |progress| patch.progress(progress).open())?;
+        let inputs = self.deltas.iter().chain([&self.base]);
+        let told: Vec<Warning> = inputs.flat_map(|input| input.file().warnings()).collect();
+        warning::tell(py, &result.file().warnings(), &told)?;
+        Ok(result)
     }
 }
 

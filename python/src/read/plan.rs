@@ -58,7 +58,7 @@ pub(crate) struct Reading {
 /// ...     print(name, array)
 /// weight [[0. 1. 2.]]
 #[pyfunction]
-#[pyo3(signature = (source, wanted = None, *, memory = MEMORY, threads = None, page_cache = true, storage_options = None))]
+#[pyo3(signature = (source, wanted = None, *, memory = 268_435_456, threads = None, page_cache = true, storage_options = None))]
 pub(crate) fn plan(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,

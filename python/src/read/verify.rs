@@ -5,8 +5,8 @@ use pyo3::types::{PyDict, PyList};
 use zt::VerifyOptions;
 
 use crate::read::open::opened;
-use crate::read::warning::FileWarning;
 use crate::share::error::{Result, exception};
+use crate::share::warning;
 use crate::share::work::{PyProgress, Watch};
 
 /// The result of :func:`verify`. It is true if there are no problems.
@@ -32,8 +32,8 @@ impl Verification {
 
     /// Facts that are worth knowing and are no faults.
     #[getter]
-    fn warnings(&self) -> Vec<FileWarning> {
-        FileWarning::all(self.report.warnings.clone())
+    fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        warning::all(py, &self.report.warnings)
     }
 
     /// The components without a digest, as pairs of the tensor's name and the role.
@@ -99,5 +99,6 @@ pub(crate) fn verify<'py>(
         let options = VerifyOptions::new().strict(strict).progress(progress);
         open.file().verify(&options)
     })?;
+    warning::tell(py, &report.warnings, &open.file().warnings())?;
     Ok(Verification { report })
 }

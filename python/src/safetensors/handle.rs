@@ -41,7 +41,10 @@ impl SafeOpen {
 #[pymethods]
 impl SafeOpen {
     #[new]
-    #[pyo3(signature = (filename, framework, device = Some(Device::Cpu), *, backend = Backend::Mmap))]
+    #[pyo3(
+        signature = (filename, framework, device = Some(Device::Cpu), *, backend = Backend::Mmap),
+        text_signature = "(filename, framework, device='cpu', *, backend='mmap')"
+    )]
     fn new(
         py: Python<'_>,
         filename: PathBuf,
@@ -131,7 +134,10 @@ pub(crate) struct FileHandle;
 #[pymethods]
 impl FileHandle {
     #[new]
-    #[pyo3(signature = (f, framework, device = Some(Device::Cpu), *, backend = Backend::Mmap))]
+    #[pyo3(
+        signature = (f, framework, device = Some(Device::Cpu), *, backend = Backend::Mmap),
+        text_signature = "(f, framework, device='cpu', *, backend='mmap')"
+    )]
     fn new(
         f: &Bound<'_, PyAny>,
         framework: Framework,

@@ -23,7 +23,7 @@ use crate::share::error::{OrRaise, Result, exception};
 use crate::share::index::Index;
 use crate::share::kinds::kinds;
 use crate::share::memory::{Memory, PrivateMap};
-use crate::share::work;
+use crate::share::{warning, work};
 
 /// The step that a message names if opening fails.
 const OPENING: &str = "Error while deserializing header";
@@ -306,7 +306,10 @@ impl Table {
         };
         let opened = py.detach(|| kinds().open(path, InputOptions::new()));
         match (opened, error) {
-            (Ok(input), _) => Ok(Table::Any(Arc::new(Open::new(input, true)))),
+            (Ok(input), _) => {
+                warning::tell(py, &input.file().warnings(), &[])?;
+                Ok(Table::Any(Arc::new(Open::new(input, true))))
+            }
             (Err(_), Some(error)) if !is_other => Err(failed(OPENING, &error)),
             (Err(error), _) => Err(exception(&error)),
         }

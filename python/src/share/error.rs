@@ -2,10 +2,10 @@
 
 use std::io;
 
-use pyo3::exceptions::{PyImportError, PyTypeError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyType};
+use pyo3::types::{PyDict, PyTuple};
 use zt::ErrorKind;
 
 /// `Result` with Python's error.
@@ -64,6 +64,11 @@ pub(crate) fn unsupported(py: Python<'_>, message: &str) -> PyErr {
     new(py, "UnsupportedError", "unsupported", message)
 }
 
+/// A `MissingFileError` with this text.
+pub(crate) fn missing(py: Python<'_>, message: &str) -> PyErr {
+    new(py, "MissingFileError", zt::codes::IO, message)
+}
+
 /// A `TypeError` for a handle that is pickled: it holds an open file.
 pub(crate) fn no_pickling(what: &str) -> PyErr {
     PyTypeError::new_err(format!("cannot pickle {what}: pass the path, and open the file there"))
@@ -114,14 +119,9 @@ fn system_error(error: &zt::Error) -> Option<&io::Error> {
     None
 }
 
-/// The class `name` of `zt/_errors.py`.
+/// The class or the function `name` of `zt/_errors.py`.
 pub(crate) fn class<'py>(py: Python<'py>, name: &str) -> Result<Bound<'py, PyAny>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     let module = MODULE.get_or_try_init(py, || py.import("zt._errors").map(Bound::unbind))?;
-    let class = module.bind(py).getattr(name)?;
-    if class.is_instance_of::<PyType>() {
-        Ok(class)
-    } else {
-        Err(PyImportError::new_err(format!("zt._errors.{name} is not a class")))
-    }
+    module.bind(py).getattr(name)
 }

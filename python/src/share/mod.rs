@@ -11,6 +11,8 @@
 //! | `source`, `ranges` | objects of Python as files; many ranges of a file at once |
 //! | `remote` | URLs in the place of paths |
 //! | `kinds` | the kinds of files and the object formats of this process |
+//! | `result` | the classes of results that are written in Python |
+//! | `warning` | warnings of the engine as those of Python |
 //!
 //! It must not know open files, tensors or writers: they are in the later rooms.
 
@@ -24,7 +26,9 @@ pub(crate) mod memory;
 pub(crate) mod pool;
 pub(crate) mod ranges;
 pub(crate) mod remote;
+pub(crate) mod result;
 pub(crate) mod source;
 pub(crate) mod torch;
 pub(crate) mod value;
+pub(crate) mod warning;
 pub(crate) mod work;

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
 use zt::{Source, Span};
 
-use crate::share::error::Result;
+use crate::share::error::{Result, missing};
 use crate::share::memory::Lent;
 use crate::share::ranges::Ranges;
 
@@ -135,7 +135,11 @@ pub(crate) fn has_buffer(object: &Bound<'_, PyAny>) -> bool {
 /// The object as a path, if it is a `str` or an `os.PathLike`.
 pub(crate) fn path_of(object: &Bound<'_, PyAny>) -> Result<Option<PathBuf>> {
     if object.is_instance_of::<PyString>() || object.hasattr("__fspath__")? {
-        return object.extract().map(Some);
+        let path: PathBuf = object.extract()?;
+        if path.as_os_str().is_empty() {
+            return Err(missing(object.py(), "the path is empty: pass the path of a file"));
+        }
+        return Ok(Some(path));
     }
     Ok(None)
 }

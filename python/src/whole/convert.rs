@@ -5,19 +5,19 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use zt::Warning;
 use zt_convert::{ConvertOptions, Duplicate, Input, OnDuplicate, Summary};
 use zt_model::{Location, LocationOptions};
 
 use crate::read::open::opened;
 use crate::read::select::Selection;
-use crate::read::warning::FileWarning;
 use crate::share::error::{Result, misuse};
 use crate::share::kinds::kinds;
-use crate::share::remote;
 use crate::share::source::{Sink, path_of};
 use crate::share::value::each;
 use crate::share::work::{PyProgress, Watch};
-use crate::write::options::{Given, Stored, kind_of};
+use crate::share::{remote, warning};
+use crate::write::options::{Stored, kind_of};
 
 /// The result of :func:`convert`.
 #[pyclass(frozen, module = "zt")]
@@ -62,8 +62,8 @@ impl Conversion {
 
     /// Warnings of the source, and one for each loss.
     #[getter]
-    fn warnings(&self) -> Vec<FileWarning> {
-        FileWarning::all(self.summary.warnings.clone())
+    fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        warning::all(py, &self.summary.warnings)
     }
 
     fn __repr__(&self) -> String {
@@ -73,7 +73,7 @@ impl Conversion {
 }
 
 /// Writes the tensors of files as one file of any writable kind, all of it or nothing. Several sources
-/// are merged: ``zt.merge`` is this function. ``include``, ``exclude`` and ``rename`` are for all sources;
+/// are merged: see :func:`merge`. ``include``, ``exclude`` and ``rename`` are for all sources;
 /// :meth:`File.select` is for one of them.
 ///
 /// Args:
@@ -89,7 +89,7 @@ impl Conversion {
 ///         ``"last"``, or ``"same"`` for the first one if all are equal. By default it is an error.
 ///     zstd: the level at which a ``.zt`` is compressed, -7 to 22. Without it and ``planes``, each
 ///         component stays compressed or raw.
-///     digest: as for :class:`Writer`. If it is left out, a component keeps its digest, or gets
+///     digest: as for :class:`Writer`. By default a component keeps its digest, or gets
 ///         ``"crc32c"``.
 ///     chunk_digests: as for :class:`Writer`.
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
@@ -121,7 +121,7 @@ impl Conversion {
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, kind = None, include = None, exclude = None, rename = None,
-    on_duplicate = "error", zstd = None, digest = Given::No, chunk_digests = "crc32c", planes = false,
+    on_duplicate = "error", zstd = None, digest = "default", chunk_digests = "crc32c", planes = false,
     dense = false, dtype = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
     lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
@@ -136,7 +136,7 @@ pub(crate) fn convert<'py>(
     rename: Option<&Bound<'py, PyAny>>,
     on_duplicate: &str,
     zstd: Option<i32>,
-    digest: Given<Option<String>>,
+    digest: Option<&str>,
     chunk_digests: Option<&str>,
     planes: bool,
     dense: bool,
@@ -201,11 +201,14 @@ pub(crate) fn write_to<'py>(
         return Err(PyTypeError::new_err(text));
     }
     let sink = Sink::new(target);
-    watch.run(py, |progress| {
+    let summary = watch.run(py, |progress| {
         let options = options.progress(progress);
         match &path {
             Some(path) => Location::new(path).convert(inputs, &options, places),
             None => kinds().convert(inputs, sink, &options),
         }
-    })
+    })?;
+    let told: Vec<Warning> = inputs.iter().flat_map(|input| input.file().warnings()).collect();
+    warning::tell(py, &summary.warnings, &told)?;
+    Ok(summary)
 }

@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `hash`, `diff` | the identity of a file's tensors, and the differences of two files |
 //! | `convert` | files as one file of any kind |
+//! | `combine` | files that are averaged, or have a LoRA adapter added |
+//! | `split` | a file as a set of shards |
 //! | `delta` | a file as the difference from another |
 //! | `quantize` | a file with quantized values |
 //! | `examine` | whether the files of a folder make one model |
@@ -13,6 +15,7 @@
 //!
 //! It must not know `zt.safetensors`.
 
+pub(crate) mod combine;
 pub(crate) mod convert;
 pub(crate) mod delta;
 pub(crate) mod diff;
@@ -22,3 +25,4 @@ pub(crate) mod program;
 pub(crate) mod quantize;
 pub(crate) mod register;
 pub(crate) mod repair;
+pub(crate) mod split;

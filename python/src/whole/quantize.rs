@@ -10,14 +10,13 @@ use zt_model::{LocationOptions, Quantize, QuantizedObject};
 
 use crate::read::open::opened;
 use crate::read::select::Selection;
-use crate::read::warning::FileWarning;
 use crate::share::error::{OrRaise, Result};
 use crate::share::kinds::kinds;
-use crate::share::remote;
 use crate::share::source::path_of;
 use crate::share::work::{PyProgress, Watch};
+use crate::share::{remote, warning};
 use crate::whole::convert::write_to;
-use crate::write::options::{Given, Stored, kind_of};
+use crate::write::options::{Stored, kind_of};
 
 /// The result of :func:`quantize`.
 #[pyclass(frozen, module = "zt")]
@@ -59,8 +58,8 @@ impl Quantization {
 
     /// Warnings of the source, and one for each loss.
     #[getter]
-    fn warnings(&self) -> Vec<FileWarning> {
-        FileWarning::all(self.summary.warnings.clone())
+    fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        warning::all(py, &self.summary.warnings)
     }
 
     fn __repr__(&self) -> String {
@@ -107,7 +106,7 @@ impl Quantization {
 #[pyfunction]
 #[pyo3(signature = (
     source, target, *, r#type = None, bits = 4, group_size = 128, signed = false, include = None,
-    exclude = None, kind = None, rename = None, zstd = None, digest = Given::No, chunk_digests = "crc32c",
+    exclude = None, kind = None, rename = None, zstd = None, digest = "default", chunk_digests = "crc32c",
     planes = false, dtype = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
     lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
@@ -125,7 +124,7 @@ pub(crate) fn quantize<'py>(
     kind: Option<&str>,
     rename: Option<&Bound<'py, PyAny>>,
     zstd: Option<i32>,
-    digest: Given<Option<String>>,
+    digest: Option<&str>,
     chunk_digests: Option<&str>,
     planes: bool,
     dtype: Option<&str>,

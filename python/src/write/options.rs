@@ -6,7 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use zt::foreign::Kind;
-use zt::{DType, DigestAlgorithm, FloatType, WriteOptions};
+use zt::{DigestAlgorithm, FloatType, WriteOptions};
 use zt_convert::{ConvertOptions, FileKind, Kinds, ZT};
 
 use crate::share::dtype::{Row, numpy};
@@ -32,7 +32,7 @@ pub(crate) fn write(py: Python<'_>, zstd: Option<i32>, planes: bool) -> Result<W
 /// The keywords of every call that writes a file of any kind.
 pub(crate) struct Stored<'a> {
     pub(crate) zstd: Option<i32>,
-    pub(crate) digest: Given<Option<String>>,
+    pub(crate) digest: Option<&'a str>,
     pub(crate) chunk_digests: Option<&'a str>,
     pub(crate) planes: bool,
     pub(crate) dtype: Option<&'a str>,
@@ -47,16 +47,28 @@ impl Stored<'_> {
     pub(crate) fn options(self, py: Python<'_>, kind: Kind) -> Result<ConvertOptions<'static>> {
         let chunk_digests = digest(py, "chunk_digests", self.chunk_digests)?;
         let mut write = write(py, self.zstd, self.planes)?.chunk_digests(chunk_digests);
-        if let Given::Yes(name) = self.digest {
-            write = write.digest(digest(py, "digest", name.as_deref())?);
+        if self.digest != Some(DEFAULT) {
+            write = write.digest(digest(py, "digest", self.digest)?);
         }
-        let dtype = self.dtype.map(|name| {
-            let long = || FloatType::of_dtype(DType::from_long_name(name)?);
-            let known = FloatType::from_name(name).or_else(long);
-            known.ok_or_else(|| misuse(py, &format!("values are not cast to {name:?}")))
-        });
+        let dtype = self.dtype.map(|name| float_type(py, name));
         Ok(ConvertOptions::new(kind).write(write).dtype(dtype.transpose()?))
     }
+}
+
+/// The type that values are cast to, by its name in files or in NumPy.
+pub(crate) fn float_type(py: Python<'_>, name: &str) -> Result<FloatType> {
+    let known = Row::named(name).and_then(|row| FloatType::from_name(row.name));
+    known.ok_or_else(|| {
+        let all = FloatType::ALL.map(FloatType::as_str);
+        unknown(py, &format!("values are not cast to {name:?}"), name, &all)
+    })
+}
+
+/// The error for a name that is none of `all`: with the closest one, and with all.
+fn unknown(py: Python<'_>, what: &str, name: &str, all: &[&str]) -> PyErr {
+    let near = zt::nearest(name, all.iter().copied());
+    let near = near.map_or(String::new(), |near| format!("did you mean {near:?}? "));
+    misuse(py, &format!("{what}: {near}pass one of {}", all.join(", ")))
 }
 
 /// Refuses a level that zstd does not have.
@@ -85,17 +97,21 @@ pub(crate) fn digest(
     }
 }
 
-/// An argument that may be left out, where `None` has a meaning of its own.
-pub(crate) enum Given<T> {
-    No,
-    Yes(T),
+/// An argument that is left out, where `None` has a meaning of its own.
+pub(crate) const DEFAULT: &str = "default";
+
+/// The compression of a tensor.
+pub(crate) enum Level {
+    /// The writer's.
+    Default,
+    Own(Option<i32>),
 }
 
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
-    type Error = T::Error;
+impl<'a, 'py> FromPyObject<'a, 'py> for Level {
+    type Error = PyErr;
 
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> std::result::Result<Self, Self::Error> {
-        object.extract().map(Given::Yes)
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> Result<Self> {
+        if object.eq(DEFAULT)? { Ok(Level::Default) } else { object.extract().map(Level::Own) }
     }
 }
 
@@ -107,14 +123,22 @@ pub(crate) fn kind_of(
     path: Option<&PathBuf>,
 ) -> Result<Kind> {
     if let Some(name) = kind {
-        let known = kinds.get(name).map(FileKind::kind);
-        return known.ok_or_else(|| misuse(py, &format!("there is no kind {name:?}")));
+        return kind_named(py, kinds, name);
     }
     let Some(path) = path else {
         return Ok(ZT);
     };
     let text = || format!("{}: pass `kind`, the extension is of none", path.display());
     kinds.of_extension(path).ok_or_else(|| misuse(py, &text()))
+}
+
+/// The kind with this name.
+pub(crate) fn kind_named(py: Python<'_>, kinds: &Kinds, name: &str) -> Result<Kind> {
+    kinds.get(name).map(FileKind::kind).ok_or_else(|| {
+        let written = kinds.iter().filter(|kind| kind.writer().is_some());
+        let all: Vec<&str> = written.map(|kind| kind.kind().as_str()).collect();
+        unknown(py, &format!("there is no kind {name:?}"), name, &all)
+    })
 }
 
 /// The type for a name that files have, or for any object that NumPy takes as a dtype.

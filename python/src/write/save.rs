@@ -5,11 +5,13 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
 use zt::foreign::FileBuilder;
 use zt::{
-    Attributes, Blob, Buffer, Component, Object, OpenOptions, Progress, Source, Span, WriteOptions,
+    Attributes, Blob, Buffer, Component, Object, OpenOptions, Progress, Source, Span, Warning,
+    WriteOptions, codes,
 };
 use zt_convert::{ConvertOptions, Input, Kinds, ZT};
 
@@ -18,7 +20,7 @@ use crate::read::open::Open;
 use crate::share::error::{OrRaise, Result};
 use crate::share::kinds::kinds;
 use crate::share::work::{Line, PyProgress, Watch};
-use crate::share::{remote, value};
+use crate::share::{remote, value, warning};
 use crate::write::array::LentArray;
 use crate::write::incoming::Incoming;
 use crate::write::options::{self, kind_of};
@@ -67,14 +69,17 @@ pub(crate) fn save<'py>(
     let watch = Watch::new(progress).threads(threads).line(&line);
     let Some(path) = filename else {
         let mut bytes = Vec::new();
-        watch.run(py, |progress| saving.write_to(&kinds, &mut bytes, &line, progress))?;
+        let warnings =
+            watch.run(py, |progress| saving.write_to(&kinds, &mut bytes, &line, progress))?;
+        expect_whole(py, &warnings)?;
         return Ok(Some(PyBytes::new(py, &bytes)));
     };
     let stores = remote::options(storage_options)?;
     let begun = Watch::default().run(py, |_| Output::create(&path, &stores))?;
     let output = Arc::new(Mutex::new(Some(begun)));
     let target = writer::Target { output: Arc::clone(&output), line: Arc::clone(&line) };
-    watch.run(py, |progress| saving.write_to(&kinds, target, &line, progress))?;
+    let warnings = watch.run(py, |progress| saving.write_to(&kinds, target, &line, progress))?;
+    expect_whole(py, &warnings)?;
     Watch::default().run(py, |_| {
         let output = output.lock().unwrap_or_else(PoisonError::into_inner).take();
         output.map_or(Ok(()), |output| output.publish(sync))
@@ -82,10 +87,27 @@ pub(crate) fn save<'py>(
     Ok(None)
 }
 
+/// Refuses metadata that the kind cannot represent, as safetensors does: nothing is saved in part. Warns of all
+/// else.
+fn expect_whole(py: Python<'_>, warnings: &[Warning]) -> Result<()> {
+    match warnings.iter().find(|warning| warning.code == codes::LOSSY) {
+        Some(lost) => Err(PyTypeError::new_err(format!(
+            "metadata: {lost}; pass it as a text, or save a .zt file"
+        ))),
+        None => warning::tell(py, warnings, &[]),
+    }
+}
+
 /// The tensors of a dict, by name: equal contents give equal bytes, in any order of the dict.
 fn values_of(tensors: &Bound<'_, PyAny>) -> Result<Vec<(String, Incoming)>> {
     let mut values = Vec::new();
-    for pair in tensors.call_method0("items")?.try_iter()? {
+    let Some(items) = tensors.getattr_opt("items")? else {
+        let found = tensors.get_type().name()?.to_string();
+        let text =
+            format!("expected a dict of names and tensors, not {found}: {{\"name\": tensor}}");
+        return Err(PyTypeError::new_err(text));
+    };
+    for pair in items.call0()?.try_iter()? {
         let pair = pair?;
         let pair = pair.cast::<PyTuple>()?;
         let (name, value) = (pair.get_item(0)?, pair.get_item(1)?);
@@ -121,11 +143,11 @@ impl Saving {
         sink: impl std::io::Write + Send,
         line: &Line,
         progress: Progress<'_>,
-    ) -> zt::Result<()> {
+    ) -> zt::Result<Vec<Warning>> {
         if self.kind != ZT {
             let input = [Input::from(self.as_file()?)];
             let options = ConvertOptions::new(self.kind).progress(progress);
-            return kinds.convert(&input, sink, &options).map(drop);
+            return kinds.convert(&input, sink, &options).map(|summary| summary.warnings);
         }
         let mut writer = self.write.clone().to_buffered_writer(sink)?;
         if let Some(attributes) = &self.attributes {
@@ -147,7 +169,7 @@ impl Saving {
             }
             writer::add(&mut writer, name, value, None, None, line, progress)?;
         }
-        writer.finish()
+        writer.finish().map(|()| Vec::new())
     }
 
     /// The tensors as an open file, for writers of other kinds. Dense arrays are lent, others copied.

@@ -27,7 +27,7 @@ use crate::share::work::{Line, Watch};
 use crate::share::{remote, value};
 use crate::write::array::{LentArray, PIECE};
 use crate::write::incoming::Incoming;
-use crate::write::options::{self, Given, row_of};
+use crate::write::options::{self, DEFAULT, Level, check_level, row_of};
 
 /// The state of the engine's writer.
 enum State {
@@ -157,19 +157,19 @@ impl Writer {
     fn options_of(
         &self,
         py: Python<'_>,
-        zstd: &Given<Option<i32>>,
-        digest_name: &Given<Option<String>>,
+        zstd: &Level,
+        digest: Option<&str>,
     ) -> Result<Option<ObjectOptions>> {
-        if matches!((zstd, digest_name), (Given::No, Given::No)) {
+        if matches!(zstd, Level::Default) && digest == Some(DEFAULT) {
             return Ok(None);
         }
         let mut options = self.defaults;
-        if let Given::Yes(level) = zstd {
+        if let Level::Own(level) = zstd {
             options.compression = level.map_or(Compression::None, Compression::Zstd);
-            level.map_or(Ok(()), |level| options::check_level(py, level))?;
+            level.map_or(Ok(()), |level| check_level(py, level))?;
         }
-        if let Given::Yes(name) = digest_name {
-            options.digest = options::digest(py, "digest", name.as_deref())?;
+        if digest != Some(DEFAULT) {
+            options.digest = options::digest(py, "digest", digest)?;
         }
         Ok(Some(options.into()))
     }
@@ -335,8 +335,8 @@ impl Writer {
     ///         buffer. Strides and byte order may be any. Each byte is read once: if another thread
     ///         changes the array meanwhile, the file has old and new values, and is sound.
     ///     attributes: a dict for the tensor.
-    ///     zstd: the level for this tensor, or ``None`` for raw bytes; the writer's if it is left out.
-    ///     digest: the digest for this tensor; the writer's if it is left out.
+    ///     zstd: the level for this tensor, or ``None`` for raw bytes; by default the writer's.
+    ///     digest: the digest for this tensor; by default the writer's.
     ///
     /// An array that is added under two names, such as tied weights of a model, is stored once.
     ///
@@ -344,19 +344,22 @@ impl Writer {
     ///     TypeError: the value is no array, or has elements that files do not have.
     ///     MisuseError: the name is taken or empty, or the writer has ended.
     ///     DigestMismatchError: a tensor of a file is damaged. Where it can be told only later, ``finish`` says so.
-    #[pyo3(signature = (name, value, *, attributes = None, zstd = Given::No, digest = Given::No))]
+    #[pyo3(
+        signature = (name, value, *, attributes = None, zstd = Level::Default, digest = "default"),
+        text_signature = "($self, name, value, *, attributes=None, zstd='default', digest='default')"
+    )]
     fn add(
         &self,
         py: Python<'_>,
         name: &str,
         value: &Bound<'_, PyAny>,
         attributes: Option<&Bound<'_, PyAny>>,
-        zstd: Given<Option<i32>>,
-        digest: Given<Option<String>>,
+        zstd: Level,
+        digest: Option<&str>,
     ) -> Result<()> {
         let value = Incoming::new(value)?;
         let attributes = attributes.map(value::from_mapping).transpose()?;
-        let options = self.options_of(py, &zstd, &digest)?;
+        let options = self.options_of(py, &zstd, digest)?;
         let byte_len = value.byte_len();
         let is_default = options.is_none() && attributes.is_none() && !self.planes;
         self.with(py, byte_len, |writer, progress| {
@@ -391,18 +394,21 @@ impl Writer {
     /// Returns:
     ///     An object whose ``write`` takes arrays or bytes in row-major order. The tensor is complete
     ///     when all its bytes are written. Until then the writer takes no other tensor.
-    #[pyo3(signature = (name, shape, dtype, *, zstd = Given::No, digest = Given::No))]
+    #[pyo3(
+        signature = (name, shape, dtype, *, zstd = Level::Default, digest = "default"),
+        text_signature = "($self, name, shape, dtype, *, zstd='default', digest='default')"
+    )]
     fn begin(
         slf: &Bound<'_, Self>,
         name: &str,
         shape: Vec<u64>,
         dtype: &Bound<'_, PyAny>,
-        zstd: Given<Option<i32>>,
-        digest: Given<Option<String>>,
+        zstd: Level,
+        digest: Option<&str>,
     ) -> Result<Pieces> {
         let (py, this) = (slf.py(), slf.get());
         let row = row_of(dtype)?;
-        let options = this.options_of(py, &zstd, &digest)?;
+        let options = this.options_of(py, &zstd, digest)?;
         let expected = zt::formats::dense_byte_len(&shape, row.item_len as u64);
         let expected = expected.ok_or_else(|| PyValueError::new_err("the tensor is too large"))?;
         let begun = this.with(py, 0, |writer, _| {

@@ -1,5 +1,7 @@
 //! A number of bytes, as people write it.
 
+use zt_convert::parse_size;
+
 use crate::output::Output;
 
 /// A size from the command line.
@@ -12,7 +14,8 @@ pub(crate) struct Size {
 impl Size {
     /// Parses a size.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let bytes = parse(text)?;
+        let wrong = || "expected a size above 0, such as 5GB, 500MB or 2GiB".to_owned();
+        let bytes = parse_size(text).ok_or_else(wrong)?;
         let has_unit = text.contains(|c: char| c.is_ascii_alphabetic());
         Ok(Size { bytes, has_unit })
     }
@@ -25,71 +28,5 @@ impl Size {
                 "{option} {bytes} is a number of bytes; {bytes}MB and {bytes}GB have units, and {bytes}B silences this note"
             ));
         }
-    }
-}
-
-/// Parses `5GB`, `1.5 GiB` or `4096`. Units are decimal as on the Hub, and binary with an `i`.
-fn parse(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 10] = [
-        ("", 1),
-        ("B", 1),
-        ("KB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("TB", 1_000_000_000_000),
-        ("KIB", 1 << 10),
-        ("MIB", 1 << 20),
-        ("GIB", 1 << 30),
-        ("TIB", 1 << 40),
-    ];
-    let wrong = || "expected a size above 0, such as 5GB, 500MB or 2GiB".to_owned();
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
-    let unit = unit.trim_start().to_ascii_uppercase();
-    let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    let bytes = match number.parse::<u64>() {
-        Ok(number) => number.checked_mul(factor),
-        Err(_) => number.parse().ok().and_then(|number| scaled(number, factor)),
-    };
-    bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)
-}
-
-/// Rounded down, as `huggingface_hub` does.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the range was checked"
-)]
-fn scaled(number: f64, factor: u64) -> Option<u64> {
-    let bytes = number * factor as f64;
-    (0.0..u64::MAX as f64).contains(&bytes).then_some(bytes as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn decimal_and_binary_sizes_are_parsed() {
-        for (text, bytes) in [
-            ("5GB", 5_000_000_000),
-            ("500MB", 500_000_000),
-            ("1.5KB", 1_500),
-            ("2TB", 2_000_000_000_000),
-            ("0.001 GB", 1_000_000),
-            ("7kb", 7_000),
-            ("2GiB", 2 << 30),
-            ("0.5 MiB", 1 << 19),
-            (" 4096 ", 4096),
-            ("18446744073709551615", u64::MAX),
-            ("1B", 1),
-        ] {
-            assert_eq!(parse(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB"] {
-            assert!(parse(text).is_err(), "{text}");
-        }
-        assert!(parse("20000000TB").is_err());
     }
 }

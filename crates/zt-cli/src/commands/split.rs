@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zt::foreign::Kind;
 use zt::{Error, File, codes};
-use zt_convert::foreign::without_query;
-use zt_convert::{FileKind, Input, Split, SplitOptions, ZT, is_same_file};
+use zt_convert::{FileKind, Input, Split, SplitOptions, ZT, is_same_file, set_name};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
 use crate::args::input::byte_len;
@@ -207,34 +206,15 @@ fn print_nothing(
     Ok(Exit::Ok)
 }
 
-/// The name of the set: the name of the input without its extension, and without its number if it
-/// `opens_set`. A checkpoint has the name of its folder.
+/// [`set_name`], or the error of a path without one.
 fn stem(path: &Path, opens_set: bool) -> Result<String, Failure> {
     if is_stdin(path) {
         return Err(Failure::misuse("stdin has no name: name the set with --name"));
     }
-    let path = without_query(path);
-    let folder = path.parent().filter(|_| path.ends_with(".metadata"));
-    let path = folder.unwrap_or(path);
-    let name = path.file_name().and_then(|name| name.to_str());
-    let name = name.map(|name| name.strip_suffix(".index.json").unwrap_or(name));
-    let stem = name.and_then(|name| Path::new(name).file_stem()?.to_str());
-    let stem = stem.map(|stem| if opens_set { unnumbered(stem) } else { stem });
-    let stem = stem.map(str::to_owned);
-    stem.ok_or_else(|| {
+    set_name(path, opens_set).ok_or_else(|| {
         let path = path.display();
         Failure::misuse(format!("{path}: the file name is not UTF-8: name the set with --name"))
     })
-}
-
-/// `model` for `model-00001-of-00003`.
-fn unnumbered(stem: &str) -> &str {
-    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|it| it.is_ascii_digit());
-    let (start, count) = stem.rsplit_once("-of-").unwrap_or((stem, ""));
-    match start.rsplit_once('-') {
-        Some((name, number)) if is_number(number) && is_number(count) => name,
-        _ => stem,
-    }
 }
 
 fn print(
@@ -294,24 +274,4 @@ fn print(
         ))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stem;
-
-    #[test]
-    fn a_set_is_named_after_its_file() {
-        let stem = |path: &str| stem(path.as_ref(), false).ok();
-        for path in ["a/model.safetensors", "model.zt", "model.safetensors.index.json", "model"] {
-            assert_eq!(stem(path).as_deref(), Some("model"), "{path}");
-        }
-        assert_eq!(stem("s3://b/step-10/.metadata").as_deref(), Some("step-10"));
-        assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
-        assert_eq!(stem(".."), None);
-        assert_eq!(stem("m-00002-of-00003.gguf").as_deref(), Some("m-00002-of-00003"));
-        let stem = |path: &str| super::stem(path.as_ref(), true).ok();
-        assert_eq!(stem("a/m-00002-of-00003.gguf").as_deref(), Some("m"));
-        assert_eq!(stem("a-1-of-3.gguf").as_deref(), Some("a-1-of-3"));
-    }
 }

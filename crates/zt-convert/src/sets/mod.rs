@@ -32,7 +32,7 @@ use zt_foreign::{Input, Opening, Probe};
 use crate::table::Kinds;
 use index::INDEX_MAX;
 pub use index::Index;
-pub use options::SplitOptions;
+pub use options::{SplitOptions, parse_size, set_name};
 pub use split::{Shard, Split};
 
 /// The kind of most sets, assumed if the index does not show it.

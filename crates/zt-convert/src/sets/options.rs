@@ -1,6 +1,8 @@
 //! How inputs are split.
 
-use zt_foreign::ConvertOptions;
+use std::path::Path;
+
+use zt_foreign::{ConvertOptions, without_query};
 
 /// How inputs are split into a set.
 ///
@@ -52,5 +54,109 @@ impl<'p> SplitOptions<'p> {
     pub fn max_tensors(mut self, max_tensors: u64) -> Self {
         self.max_tensors = max_tensors;
         self
+    }
+}
+
+/// The usual name of a set: the name of the input without its extension, and without the number of a shard if the path
+/// `opens_set`. A checkpoint has the name of its folder. `None` for a name that is not UTF-8.
+pub fn set_name(path: &Path, opens_set: bool) -> Option<String> {
+    let path = without_query(path);
+    let folder = path.parent().filter(|_| path.ends_with(".metadata"));
+    let path = folder.unwrap_or(path);
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".index.json").unwrap_or(name);
+    let stem = Path::new(name).file_stem()?.to_str()?;
+    let stem = if opens_set { unnumbered(stem) } else { stem };
+    Some(stem.to_owned())
+}
+
+/// `model` for `model-00001-of-00003`.
+fn unnumbered(stem: &str) -> &str {
+    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|it| it.is_ascii_digit());
+    let (start, count) = stem.rsplit_once("-of-").unwrap_or((stem, ""));
+    match start.rsplit_once('-') {
+        Some((name, number)) if is_number(number) && is_number(count) => name,
+        _ => stem,
+    }
+}
+
+/// The bytes of a size as people write it: `5GB`, `1.5 GiB` or `4096`; `None` for a size of 0 and for other texts. Units
+/// are decimal as on the Hub, and binary with an `i`.
+pub fn parse_size(text: &str) -> Option<u64> {
+    const UNITS: [(&str, u64); 10] = [
+        ("", 1),
+        ("B", 1),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KIB", 1 << 10),
+        ("MIB", 1 << 20),
+        ("GIB", 1 << 30),
+        ("TIB", 1 << 40),
+    ];
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let unit = unit.trim_start().to_ascii_uppercase();
+    let (_, factor) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
+    let bytes = match number.parse::<u64>() {
+        Ok(number) => number.checked_mul(factor),
+        Err(_) => number.parse().ok().and_then(|number| scaled(number, factor)),
+    };
+    bytes.filter(|bytes| *bytes > 0)
+}
+
+/// Rounded down, as `huggingface_hub` does.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the range was checked"
+)]
+fn scaled(number: f64, factor: u64) -> Option<u64> {
+    let bytes = number * factor as f64;
+    (0.0..u64::MAX as f64).contains(&bytes).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimal_and_binary_sizes_are_parsed() {
+        for (text, bytes) in [
+            ("5GB", 5_000_000_000),
+            ("500MB", 500_000_000),
+            ("1.5KB", 1_500),
+            ("2TB", 2_000_000_000_000),
+            ("0.001 GB", 1_000_000),
+            ("7kb", 7_000),
+            ("2GiB", 2 << 30),
+            ("0.5 MiB", 1 << 19),
+            (" 4096 ", 4096),
+            ("18446744073709551615", u64::MAX),
+            ("1B", 1),
+        ] {
+            assert_eq!(parse_size(text), Some(bytes), "{text}");
+        }
+        for text in ["", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB"] {
+            assert!(parse_size(text).is_none(), "{text}");
+        }
+        assert!(parse_size("20000000TB").is_none());
+    }
+
+    #[test]
+    fn a_set_is_named_after_its_file() {
+        let stem = |path: &str| set_name(path.as_ref(), false);
+        for path in ["a/model.safetensors", "model.zt", "model.safetensors.index.json", "model"] {
+            assert_eq!(stem(path).as_deref(), Some("model"), "{path}");
+        }
+        assert_eq!(stem("s3://b/step-10/.metadata").as_deref(), Some("step-10"));
+        assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
+        assert_eq!(stem(".."), None);
+        assert_eq!(stem("m-00002-of-00003.gguf").as_deref(), Some("m-00002-of-00003"));
+        let stem = |path: &str| set_name(path.as_ref(), true);
+        assert_eq!(stem("a/m-00002-of-00003.gguf").as_deref(), Some("m"));
+        assert_eq!(stem("a-1-of-3.gguf").as_deref(), Some("a-1-of-3"));
     }
 }
