@@ -116,7 +116,7 @@ def test_calls_for_a_whole_file_check_a_base_that_was_not(files, tmp_path):
     target = tmp_path / "out.safetensors"
     for call in [
         lambda: zt.convert(file, target),
-        lambda: zt.convert(file.select("s*"), target),
+        lambda: zt.convert(file.select(include="s*"), target),
         lambda: zt.merge([file], target),
         lambda: zt.delta.make(base, file, target),
         lambda: zt.hash(file),

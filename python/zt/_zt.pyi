@@ -52,7 +52,7 @@ def open(
     source: File | _Source,
     *,
     base: File | _Source | Sequence[File | _Source] | None = None,
-    check: bool = False,
+    check: bool = True,
     mmap: bool = True,
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
