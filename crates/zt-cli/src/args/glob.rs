@@ -1,5 +1,7 @@
 //! Patterns for the names of objects.
 
+use crate::failure::Failure;
+
 /// Whether `name` matches `pattern`.
 ///
 /// | pattern | matches |
@@ -49,12 +51,37 @@ pub(crate) fn any_matches(patterns: &[String], name: &str) -> bool {
     patterns.iter().any(|pattern| matches(pattern, name))
 }
 
+/// Refuses so many patterns with a `*` that comparing them with long names would take minutes.
+///
+/// # Errors
+///
+/// Code `misuse`.
+pub(crate) fn expect_few<'p>(
+    patterns: impl IntoIterator<Item = &'p String>,
+) -> Result<(), Failure> {
+    const MOST: usize = 256;
+    let count = patterns.into_iter().filter(|pattern| pattern.contains('*')).count();
+    if count <= MOST {
+        return Ok(());
+    }
+    let message = format!("there are {count} patterns with *, and at most {MOST} are compared");
+    Err(Failure::misuse(message))
+}
+
 /// Checks a pattern from the command line.
 ///
 /// # Errors
 ///
-/// A set without an end, which is a slip and would match nothing.
+/// A set without an end, which is a slip and would match nothing. A pattern with a `*` of more than 1,024 bytes: the
+/// time that it takes grows with its length times the length of a name.
 pub(crate) fn pattern(text: &str) -> Result<String, String> {
+    const MOST: usize = 1024;
+    if text.len() > MOST && text.contains('*') {
+        return Err(format!(
+            "a pattern with * has at most {MOST} bytes, and this one has {}",
+            text.len()
+        ));
+    }
     let mut rest = text;
     while let Some((accepts, after)) = one(rest) {
         if matches!(accepts, Accepts::One('[')) {
@@ -120,7 +147,7 @@ impl Accepts<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{matches, pattern};
+    use super::{expect_few, matches, pattern};
 
     #[test]
     fn stars_questions_and_sets_match_as_in_a_shell() {
@@ -159,6 +186,14 @@ mod tests {
             assert_eq!(pattern(text).as_deref(), Ok(text));
         }
         assert!(matches("[[]", "["));
+    }
+
+    #[test]
+    fn patterns_that_would_take_minutes_are_refused() {
+        assert!(pattern(&format!("*{}b", "a".repeat(60_000))).is_err());
+        assert!(pattern(&"a".repeat(60_000)).is_ok());
+        let all = vec!["*a*b*c".to_owned(); 257];
+        assert!(expect_few(&all).is_err() && expect_few(&all[1..]).is_ok());
     }
 
     #[test]

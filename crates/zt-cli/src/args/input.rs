@@ -146,6 +146,7 @@ impl InputArgs {
         kind: Option<Kind>,
         truncated: Truncated,
     ) -> Result<Input, Failure> {
+        self.select.expect_few()?;
         let location = location(path);
         let progress = location.is_stdin().then(Progress::of_reading);
         let report = |bytes| match &progress {

@@ -142,6 +142,11 @@ impl SelectArgs {
         Ok(file.select(|name| choose(name)?.ok())?)
     }
 
+    /// Refuses patterns that would take minutes.
+    pub(crate) fn expect_few(&self) -> Result<(), Failure> {
+        glob::expect_few(self.include.iter().chain(&self.exclude))
+    }
+
     /// Whether the patterns choose the object `name`.
     pub(crate) fn takes(&self, name: &str) -> bool {
         let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);

@@ -82,6 +82,7 @@ and `error_of_std`), `kept` (names).";
 
 pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let names = arguments.args.convert.input.select.take_patterns();
+    names.expect_few()?;
     let Arguments { file, out, r#type, bits, group_size, signed, args } = &*arguments;
     let quantize = match r#type {
         Some(name) => Quantize::blocks(name)?,

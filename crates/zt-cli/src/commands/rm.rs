@@ -134,6 +134,7 @@ fn expect(
 
 /// The names to remove, each once.
 fn wanted(arguments: &Arguments, file: &File) -> Result<BTreeSet<String>, Failure> {
+    glob::expect_few(&arguments.glob)?;
     let mut wanted: BTreeSet<String> = arguments.names.iter().cloned().collect();
     for pattern in &arguments.glob {
         let matched = file.names().filter(|name| glob::matches(pattern, name));

@@ -84,6 +84,10 @@ fn first_zero(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Option<u64>> {
     while end > 0 {
         gauge.report(0)?;
         let start = end.saturating_sub(len);
+        if source.data_from(start) >= end {
+            end = hole_before(source, start, end);
+            continue;
+        }
         piece.resize(usize::try_from(end.strict_sub(start)).unwrap_or(0), 0);
         source.read_at(start, &mut piece)?;
         if let Some(last) = piece.iter().rposition(|byte| *byte != 0) {
@@ -93,6 +97,20 @@ fn first_zero(source: &dyn Source, gauge: &Gauge<'_>) -> Result<Option<u64>> {
         (end, len) = (start, PIECE);
     }
     Ok(Some(0))
+}
+
+/// Where a hole of a sparse file begins that has the bytes from `known` to `end`. It may be a terabyte, and is not read.
+fn hole_before(source: &dyn Source, known: u64, end: u64) -> u64 {
+    let (mut low, mut high) = (0, known);
+    while low < high {
+        let middle = low.midpoint(high);
+        if source.data_from(middle) >= end {
+            high = middle;
+        } else {
+            low = middle.strict_add(1);
+        }
+    }
+    high
 }
 
 /// Whether the zeros from `first` on begin within the values of a component that has no digest.
