@@ -78,6 +78,8 @@ fn slices_in_safetensors_files_are_whole_tensors_together() {
     zt_in(dir.path(), &["diff", "step", "whole.safetensors"]).exits(0);
     let keys = zt_in(dir.path(), &["meta", "get", "--json", "whole.safetensors"]).exits(0).text();
     assert!(!keys.contains("DCP"), "{keys}");
+    zt_in(dir.path(), &["average", &first, "whole.safetensors", &second, "mean.zt"]).exits(0);
+    zt_in(dir.path(), &["diff", "--only-values", "mean.zt", "whole.safetensors"]).exits(0);
     zt_in(dir.path(), &["split", "step", "-o", "set", "--to", "zt"]).exits(0);
     zt_in(dir.path(), &["diff", "step", "set/step.zt"]).exits(0);
     // The second file alone has a gap before its rows.

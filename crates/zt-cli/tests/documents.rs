@@ -8,7 +8,7 @@ use common::{attributes, bytes, damaged, faulty, keys, of_unknown_format, sample
 use serde_json::json;
 use tempfile::tempdir;
 use zt::ggml::{BlockType, Blocks};
-use zt::{Dense, Writer};
+use zt::{Coo, Dense, Writer};
 
 #[test]
 fn ls_lists_everything_that_the_file_says() {
@@ -492,4 +492,23 @@ fn explain_knows_warnings_too() {
     let list = zt!["explain"].exits(0).text();
     assert!(list.contains("warning[lossy]"), "{list}");
     zt!["explain", "error[ambiguous]x"].exits(2);
+}
+
+/// Sparse objects without a value may have any shape.
+#[test]
+fn a_sum_that_no_number_holds_is_null() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("x.zt");
+    let mut writer = Writer::create(&path).unwrap();
+    for name in ["a.w", "a.v"] {
+        let none = Coo::new([1 << 40, 1 << 23], &[] as &[f32], &[] as &[u64]).unwrap();
+        writer.add(name, &none).unwrap();
+    }
+    writer.finish().unwrap();
+    let path = path.to_str().unwrap();
+    assert_eq!(zt!["info", "--json", path].exits(0).json()["parameters"], json!(null));
+    let tree = zt!["ls", "--json", "--tree", path].exits(0).json()["tree"].clone();
+    let sums = |at: usize| (tree[at]["parameters"].clone(), tree[at]["decoded_size"].clone());
+    assert_eq!([sums(0), sums(1)], [(json!(null), json!(0)), (json!(1u64 << 63), json!(0))]);
+    assert!(zt!["ls", "--tree", path].exits(0).text().contains("2^64 or more"));
 }

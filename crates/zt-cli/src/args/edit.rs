@@ -270,7 +270,8 @@ impl Storage for DryRun {
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let end = offset.saturating_add(bytes.len() as u64);
+        let end = offset.checked_add(bytes.len() as u64);
+        let end = end.ok_or(io::ErrorKind::InvalidInput)?;
         self.byte_len.fetch_max(end, Ordering::Relaxed);
         Ok(())
     }

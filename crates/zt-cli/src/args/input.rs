@@ -104,10 +104,11 @@ impl InputArgs {
         let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened));
         let all: Vec<Input> = all.collect::<Result<_, _>>()?;
         self.expect_base_used()?;
-        let joined = zt_convert::join_slices(&all)?;
         if self.select.is_empty() {
-            return Ok(Opened { inputs: joined.into_owned(), excluded: Vec::new() });
+            return Ok(Opened { inputs: all, excluded: Vec::new() });
         }
+        // Patterns are for whole tensors. Without them, what writes or computes joins slices.
+        let joined = zt_convert::join_slices(&all)?;
         let (mut inputs, mut excluded) = (Vec::new(), Vec::new());
         for (at, input) in joined.iter().enumerate() {
             // Files of slices are one input, which has the numbers of all of them.

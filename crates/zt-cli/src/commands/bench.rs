@@ -20,7 +20,7 @@ use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::path_text;
 use crate::output::progress::Progress;
-use crate::output::size::{human, percent};
+use crate::output::size::{Sum, human, percent};
 use crate::output::table::Table;
 use crate::output::text::{count, printable};
 
@@ -124,10 +124,10 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let arguments = &*arguments;
     let file = opened.file();
     let decoded = file.decoded_len();
-    let rounds = u64::from(arguments.rounds).saturating_add(1);
+    let rounds = u64::from(arguments.rounds) + 1;
     // Every operation except `open` reads all bytes.
-    let work = decoded.saturating_mul(rounds.saturating_mul(OPERATIONS.len() as u64 - 1));
-    let progress = Progress::new(Some(work));
+    let work = decoded.checked_mul(rounds * (OPERATIONS.len() as u64 - 1));
+    let progress = Progress::new(work);
     let bench = Bench {
         path: &arguments.file,
         input: &arguments.input,
@@ -265,7 +265,7 @@ impl Bench<'_> {
     fn memory(&self) -> Result<Turn, Failure> {
         const BUFFER: usize = 64 << 20;
         let total = self.paths.iter().filter_map(|path| path.metadata().ok());
-        let total = total.map(|metadata| metadata.len()).fold(1, u64::saturating_add);
+        let total = Sum::of(total.map(|metadata| metadata.len())).or_most().max(1);
         let (from, mut to) = (vec![1u8; BUFFER], vec![2u8; BUFFER]);
         reading(|| {
             let mut done = 0;
@@ -335,6 +335,6 @@ impl Bench<'_> {
     /// Adds to the sum, and stops if the user asks for it.
     fn count(&self, total: u64, more: u64) -> Result<u64, Failure> {
         self.progress.advance(more)?;
-        Ok(total.saturating_add(more))
+        Ok(total + more)
     }
 }

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use zt_convert::join_slices;
 use zt_model::Lora;
 
 use crate::args::convert::DuplicateArgs;
@@ -65,14 +66,16 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     let policy = arguments.duplicates.policy();
     let mut conversion = arguments.files.open(policy, output)?;
     if let Some(adapter) = &arguments.lora {
-        let [base] = &conversion.inputs[..] else {
+        let joined = join_slices(&conversion.inputs)?;
+        let [base] = &joined[..] else {
             return Err(Failure::misuse(
                 "--lora is for one input: merge several inputs first, and open a set by its index",
             ));
         };
         expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
         let lora = Lora::open(adapter, kinds::table()).map_err(Failure::Refused)?;
-        conversion.inputs = vec![lora.scale(arguments.scale).merge(base, &conversion.options)?];
+        let merged = lora.scale(arguments.scale).merge(base, &conversion.options)?;
+        conversion.inputs = vec![merged];
     }
     conversion.write(output)
 }

@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         output.truncated(path, file);
     }
     let of_cut = of_findings(a.truncated().into_iter().chain(b.truncated()));
-    let progress = Progress::of(|| a.decoded_len().saturating_add(b.decoded_len()));
+    let progress = Progress::of(|| a.decoded_len().checked_add(b.decoded_len()));
     let report = |bytes| progress.report(bytes);
     let mut options = DiffOptions::new()
         .values(arguments.values)

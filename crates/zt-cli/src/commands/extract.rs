@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     } else {
         Folder::at(&arguments.output)?
     };
-    let job = Job { source: &source, slices, progress: Progress::new(Some(total(&source, &plan))) };
+    let job = Job { source: &source, slices, progress: Progress::new(total(&source, &plan)) };
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     let file = source.file();
     // All objects are wanted, and some of them may not be listed.
@@ -248,11 +248,11 @@ fn check_target(path: &Path, source: &Input, force: bool) -> Result<(), Failure>
     }
 }
 
-fn total(source: &Input, plan: &[(String, PathBuf)]) -> u64 {
+fn total(source: &Input, plan: &[(String, PathBuf)]) -> Option<u64> {
     let tensors = plan.iter().filter_map(|(name, _)| source.file().tensor(name).ok());
     let components =
         tensors.flat_map(|tensor| tensor.components().map(|(_, c)| c.blob.decoded_len));
-    components.flatten().fold(0, u64::saturating_add)
+    components.flatten().try_fold(0, u64::checked_add)
 }
 
 struct Job<'a> {

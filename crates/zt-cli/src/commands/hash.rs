@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
 
 /// Hashes the file, and prints the errors of its objects.
 fn hash(input: &Input, arguments: &Arguments, output: &Output) -> Result<ContentHash, Failure> {
-    let progress = Progress::of(|| input.file().decoded_len());
+    let progress = Progress::of(|| Some(input.file().decoded_len()));
     let report = |bytes| progress.report(bytes);
     let options = HashOptions::new()
         .dense(arguments.dense)

@@ -15,7 +15,7 @@ use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{WarningBody, path_text, type_name, warnings};
-use crate::output::size::{human, percent};
+use crate::output::size::{Sum, human, percent};
 use crate::output::text::{cell, count};
 use crate::output::value::Attributes;
 
@@ -113,26 +113,6 @@ struct Totals {
     /// The largest power of two that divides the offsets of all blobs, except for empty blobs and
     /// blobs that are not a range of the file.
     alignment: Option<u64>,
-}
-
-/// A sum; `None` if it is 2^64 or more.
-#[derive(Clone, Copy, Serialize)]
-struct Sum(Option<u64>);
-
-impl Default for Sum {
-    fn default() -> Self {
-        Sum(Some(0))
-    }
-}
-
-impl Sum {
-    fn add(&mut self, value: impl Into<Option<u64>>) {
-        self.0 = self.0.zip(value.into()).and_then(|(sum, value)| sum.checked_add(value));
-    }
-
-    fn text(self, text: impl Fn(u64) -> String) -> String {
-        self.0.map_or_else(|| "2^64 or more".to_owned(), text)
-    }
 }
 
 /// How many components have a digest.

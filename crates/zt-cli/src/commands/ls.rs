@@ -18,7 +18,7 @@ use crate::commands::each::{Answer, each};
 use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::{self, ComponentBody, ObjectBody, WarningBody, path_text, warnings};
-use crate::output::size::{human, percent};
+use crate::output::size::{Sum, human, percent};
 use crate::output::table::Table;
 use crate::output::text::{cell, count, shape};
 use crate::output::tree::{Branch, Order, Sums, tree};
@@ -256,11 +256,11 @@ const OBJECT: &[&str] = &["NAME", "FORMAT", "TYPE", "SHAPE", ">SIZE", "STORED", 
 
 fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
     let sizes = Sizes::of(object);
-    let stored = match sizes.logical {
+    let stored = match (sizes.stored, sizes.logical) {
         _ if object.fault.is_some() => "?".into(),
         _ if sizes.is_raw => "raw".into(),
-        Some(logical) => percent(sizes.stored, logical).into(),
-        None => human(sizes.stored).into(),
+        (Some(stored), Some(logical)) => percent(stored, logical).into(),
+        (stored, _) => known(stored.map(|stored| human(stored).into())),
     };
     let cells = [
         cell(object.name),
@@ -314,8 +314,8 @@ fn tree_table(tree: &[Branch<'_>]) -> Table {
         table.row([
             branch.label(),
             branch.sums.objects.to_string(),
-            branch.sums.parameters.to_string(),
-            human(branch.sums.decoded_size),
+            branch.sums.parameters.text(|count| count.to_string()),
+            branch.sums.decoded_size.text(human),
         ]);
     }
     table
@@ -324,12 +324,12 @@ fn tree_table(tree: &[Branch<'_>]) -> Table {
 /// An object in the sums of a tree.
 fn sums(object: &ObjectBody<'_>) -> Sums {
     let sizes = Sizes::of(object);
-    let elements = object.shape.map(zt::formats::element_count);
+    let elements = object.shape.map_or(Some(0), zt::formats::element_count);
     Sums {
         objects: 1,
-        parameters: elements.map_or(0, |elements| elements.unwrap_or(u64::MAX)),
-        decoded_size: sizes.sum(),
-        stored_size: sizes.stored,
+        parameters: Sum(elements),
+        decoded_size: Sum(sizes.sum()),
+        stored_size: Sum(sizes.stored),
     }
 }
 
@@ -345,26 +345,26 @@ fn fault_of(object: &ObjectBody<'_>) -> Option<Cow<'static, str>> {
 /// Sums over the listed objects.
 #[derive(Default)]
 struct Totals {
-    logical: u64,
+    logical: Sum,
     faulty: usize,
     objects: usize,
 }
 
 impl Totals {
     fn add(&mut self, object: &ObjectBody<'_>) {
-        self.logical = self.logical.saturating_add(Sizes::of(object).sum());
+        self.logical.add(Sizes::of(object).sum());
         self.faulty += usize::from(object.fault.is_some());
         self.objects += 1;
     }
 
     fn merge(&mut self, other: &Totals) {
-        self.logical = self.logical.saturating_add(other.logical);
+        self.logical.add(other.logical.0);
         self.faulty += other.faulty;
         self.objects += other.objects;
     }
 
     fn text(&self, file: &File) -> String {
-        let (logical, stored) = (human(self.logical), human(file.byte_len()));
+        let (logical, stored) = (self.logical.text(human), human(file.byte_len()));
         let number = count(self.objects as u64, "object", "objects");
         let mut text = format!("{number}, {logical} logical, {stored} on disk");
         if self.faulty > 0 {
@@ -376,30 +376,30 @@ impl Totals {
 
 /// The sizes of an object in bytes.
 struct Sizes {
-    /// After decoding; `None` if it is unknown.
+    /// After decoding; `None` if it is unknown, or 2^64 or more.
     logical: Option<u64>,
-    stored: u64,
+    stored: Option<u64>,
     is_raw: bool,
 }
 
 impl Sizes {
     fn of(object: &ObjectBody<'_>) -> Self {
-        let mut sizes = Sizes { logical: Some(0), stored: 0, is_raw: true };
+        let mut sizes = Sizes { logical: Some(0), stored: Some(0), is_raw: true };
         if object.fault.is_some() {
             sizes.logical = None;
             return sizes;
         }
         for component in &object.components {
-            let sum = sizes.logical.zip(component.decoded_length);
-            sizes.logical = sum.map(|(sum, len)| sum.saturating_add(len));
-            sizes.stored = sizes.stored.saturating_add(component.length.unwrap_or(0));
+            let add = |sum: Option<u64>, len| sum?.checked_add(len?);
+            sizes.logical = add(sizes.logical, component.decoded_length);
+            sizes.stored = add(sizes.stored, component.length.or(Some(0)));
             sizes.is_raw &= component.encoding == Some("raw");
         }
         sizes
     }
 
-    fn sum(&self) -> u64 {
-        self.logical.unwrap_or(self.stored)
+    fn sum(&self) -> Option<u64> {
+        self.logical.or(self.stored)
     }
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let here = renamed.iter().filter(|pair| names.contains(&pair.old));
         let done = rename(&shard, |_, _| Ok(here.cloned().collect()), output)?;
         all.indexes.extend(done.indexes);
-        all.file_size = all.file_size.saturating_add(done.file_size);
+        all.file_size += done.file_size;
     }
     all.indexes.dedup();
     answer(arguments, &Done { renamed, ..all }, output)

@@ -25,7 +25,7 @@ use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text, warnings};
 use crate::output::progress::Progress;
-use crate::output::size::human;
+use crate::output::size::{Sum, human};
 use crate::output::text::{self, count, left_out};
 
 /// Repair a truncated or damaged .zt file, or save what is whole in a file of any kind
@@ -182,7 +182,7 @@ fn save_whole(
     let target = target.unwrap_or(if is_written(&kind) { kind } else { ZT });
     let input = InputArgs::default().open_input(path, Truncated::Opened)?;
     let inputs = std::slice::from_ref(&input);
-    let progress = Progress::of(|| input.file().decoded_len());
+    let progress = Progress::of(|| Some(input.file().decoded_len()));
     let report = |bytes| progress.report(bytes);
     let mut options = ConvertOptions::new(target).skip_damaged(true).overwrite(arguments.force);
     options.write = options.write.threads(arguments.jobs.threads());
@@ -319,7 +319,7 @@ impl Outcome<'_> {
         if !remains.is_empty() {
             let components = count(remains.len() as u64, "component", "components");
             let lens = remains.iter().map(|remains| remains.content_len);
-            let content = human(lens.fold(0, u64::saturating_add));
+            let content = Sum::of(lens).text(human);
             output.note(&format!(
                 "{components} compressed in frames, {content} decoded, can be seen by their tables; --json lists them"
             ));
@@ -399,7 +399,7 @@ impl Outcome<'_> {
         let all = count(objects.len() as u64, "object", "objects");
         let mut text = match lost {
             0 => all,
-            lost => format!("{} of {all}", objects.len().saturating_sub(lost)),
+            lost => format!("{} of {all}", objects.len() - lost),
         };
         for (number, word) in [(unproved, "unproved"), (partial, "in part")] {
             if number > 0 {

@@ -9,7 +9,7 @@ use zt::{ErrorKind, File};
 use zt_convert::Input;
 use zt_report::{FileSummary, Report, ReportOptions};
 
-use crate::args::input::{InputArgs, Truncated};
+use crate::args::input::{InputArgs, Truncated, byte_len};
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
@@ -107,10 +107,7 @@ fn report(
     options: ReportOptions<'_>,
 ) -> Result<Report, Failure> {
     let passes = inputs.len() as u64 + 1;
-    let progress = Progress::of(|| {
-        let lengths = inputs.iter().map(|input| input.file().decoded_len());
-        lengths.fold(0, u64::saturating_add).saturating_mul(passes)
-    });
+    let progress = Progress::of(|| byte_len(inputs)?.checked_mul(passes));
     let advance = |bytes| progress.report(bytes);
     let options = options.progress(zt::Progress::new(&advance));
     let paths: Vec<String> = arguments.files.iter().map(|path| path_text(path)).collect();

@@ -14,7 +14,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::Output;
 use crate::output::json::object;
 use crate::output::progress::Progress;
-use crate::output::size::human;
+use crate::output::size::{Sum, human};
 use crate::output::text::count;
 
 /// Remove objects from a file of .zt, safetensors or GGUF
@@ -48,7 +48,7 @@ Keys of --json: `file`, `dry_run`, `removed` (names), `unused_bytes` (of the rem
 #[derive(Default)]
 struct Removed {
     names: BTreeSet<String>,
-    unused_bytes: u64,
+    unused_bytes: Sum,
     file_size: u64,
     indexes: Vec<String>,
 }
@@ -76,8 +76,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         indexes: &indexes,
     };
     let mut what = format!("{} removed", count(removed.len() as u64, "object", "objects"));
-    if unused_bytes > 0 {
-        let _ = write!(what, "; {} are unused until `zt compact`", human(unused_bytes));
+    if unused_bytes.0 != Some(0) {
+        let _ = write!(what, "; {} are unused until `zt compact`", unused_bytes.text(human));
     }
     target.answer(&document, &what, output)
 }
@@ -97,7 +97,7 @@ fn remove(
         expect(&removed, target, rewrite.file(), output)?;
         indexes = target.indexes(rewrite.file(), |name| kept(&removed, name))?;
         file_size = rewrite.commit(|name| kept(&removed, name), Vec::new(), output)?;
-        unused_bytes = 0;
+        unused_bytes = Sum::default();
     } else {
         // From here on, Ctrl-C does not end the process in the middle of this short edit.
         let _progress = Progress::new(Some(0));
@@ -113,8 +113,8 @@ fn remove(
     }
     all.indexes.extend(target.publish(indexes)?);
     all.names.extend(removed);
-    all.unused_bytes = all.unused_bytes.saturating_add(unused_bytes);
-    all.file_size = all.file_size.saturating_add(file_size);
+    all.unused_bytes.add(unused_bytes.0);
+    all.file_size += file_size;
     Ok(())
 }
 
@@ -151,15 +151,14 @@ fn wanted(arguments: &Arguments, file: &File) -> Result<BTreeSet<String>, Failur
 }
 
 /// Stored bytes that belong to objects of these names alone.
-fn bytes_of(file: &File, names: &BTreeSet<String>) -> u64 {
+fn bytes_of(file: &File, names: &BTreeSet<String>) -> Sum {
     let spans = |is_wanted: bool| {
         let entries = file.entries().into_iter();
         let entries = entries.filter(move |entry| names.contains(entry.name()) == is_wanted);
         entries.flat_map(|entry| spans_of(&entry)).collect()
     };
     let (removed, kept): (HashSet<Span>, HashSet<Span>) = (spans(true), spans(false));
-    let unused = removed.difference(&kept).map(|span| span.byte_len());
-    unused.fold(0, u64::saturating_add)
+    Sum::of(removed.difference(&kept).map(|span| span.byte_len()))
 }
 
 fn spans_of(entry: &Entry<'_>) -> Vec<Span> {

@@ -115,7 +115,7 @@ fn print(
 ) -> Result<Exit, Failure> {
     let file = input.file();
     answer.output.warnings_about(path, &file.warnings());
-    let progress = Progress::of(|| file.decoded_len());
+    let progress = Progress::of(|| Some(file.decoded_len()));
     let report = |bytes| progress.report(bytes);
     let options =
         StatsOptions::new().threads(arguments.jobs.threads()).progress(zt::Progress::new(&report));

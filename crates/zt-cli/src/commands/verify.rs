@@ -167,7 +167,7 @@ fn examine(
 ) -> Result<Vec<Finding>, Failure> {
     // A file without some of its objects does not show what it has.
     let opened = if arguments.input.select.is_empty() { opened } else { &[] };
-    let progress = Progress::of(|| 0);
+    let progress = Progress::of(|| Some(0));
     let report_progress = |bytes| progress.report(bytes);
     let options = ExamineOptions::new()
         .values(!arguments.headers)
@@ -212,7 +212,7 @@ fn verify<'p>(
         }
         return Ok(verdict(report, None));
     }
-    let progress = Progress::of(|| input.file().decoded_len());
+    let progress = Progress::of(|| Some(input.file().decoded_len()));
     let report_progress = |bytes| progress.report(bytes);
     let options = VerifyOptions::new()
         .strict(arguments.strict)

@@ -124,7 +124,7 @@ impl<W: Write> Npy<W> {
         } else {
             &elements.bytes
         };
-        self.byte_len = self.byte_len.saturating_add(bytes.len() as u64);
+        self.byte_len += bytes.len() as u64;
         self.write_bytes(bytes)
     }
 

@@ -70,18 +70,19 @@ impl Layout {
         if count(shape) <= THRESHOLD {
             return Layout { edge: None, first_only: 0 };
         }
-        let shown = |edge: u64, shape: &[u64]| {
-            let each = shape.iter().map(|dimension| (*dimension).min(2 * edge));
-            each.fold(1u64, u64::saturating_mul)
+        let fit = |edge: u64, shape: &[u64]| {
+            let mut each = shape.iter().map(|dimension| (*dimension).min(2 * edge));
+            let count = each.try_fold(1u64, u64::checked_mul);
+            count.is_some_and(|count| count <= SHOWN)
         };
-        let edge = [3, 2].into_iter().find(|edge| shown(*edge, shape) <= SHOWN).unwrap_or(1);
-        let fits = |outer: &usize| shown(edge, shape.get(*outer..).unwrap_or_default()) <= SHOWN;
+        let edge = [3, 2].into_iter().find(|edge| fit(*edge, shape)).unwrap_or(1);
+        let fits = |outer: &usize| fit(edge, shape.get(*outer..).unwrap_or_default());
         let first_only = (0..shape.len()).find(fits).unwrap_or(shape.len());
         Layout { edge: Some(edge), first_only }
     }
 
     fn inner(self) -> Self {
-        Layout { first_only: self.first_only.saturating_sub(1), ..self }
+        Layout { first_only: self.first_only.max(1) - 1, ..self }
     }
 
     /// The shown places of a dimension. There is a gap behind each run but the last, and behind the

@@ -252,7 +252,7 @@ impl Output {
             let message = format!("{place}{warning}");
             self.stderr("33", &format!("warning[{}]", warning.code), &printable(&message));
         }
-        let more = warnings.len().saturating_sub(WARNINGS);
+        let more = warnings.iter().skip(WARNINGS).count();
         if more > 0 {
             self.stderr(
                 "33",

@@ -31,9 +31,9 @@ impl Progress {
     }
 
     /// As [`Progress::new`], with a total that is counted if it is shown.
-    pub(crate) fn of(total: impl FnOnce() -> u64) -> Self {
+    pub(crate) fn of(total: impl FnOnce() -> Option<u64>) -> Self {
         let is_shown = std::io::stderr().is_terminal();
-        Self::new(Some(if is_shown { total() } else { 0 }))
+        Self::new(if is_shown { total() } else { Some(0) })
     }
 
     /// As without a total, for a read that may wait and leaves nothing behind: no handlers are

@@ -1,4 +1,6 @@
-//! Numbers of bytes for people.
+//! Numbers of bytes for people, and sums.
+
+use serde::Serialize;
 
 /// `512 B`, `1.5 KiB`, `250.0 MiB`: binary units, one decimal.
 pub(crate) fn human(bytes: u64) -> String {
@@ -26,6 +28,35 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
         _ if percent < 1.0 => "<1%".to_owned(),
         _ if percent > 99.0 && percent < 100.0 => ">99%".to_owned(),
         _ => format!("{percent:.0}%"),
+    }
+}
+
+/// A sum of numbers of files; `None` if it is 2^64 or more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Sum(pub(crate) Option<u64>);
+
+impl Default for Sum {
+    fn default() -> Self {
+        Sum(Some(0))
+    }
+}
+
+impl Sum {
+    pub(crate) fn of(numbers: impl IntoIterator<Item = u64>) -> Self {
+        Sum(numbers.into_iter().try_fold(0, u64::checked_add))
+    }
+
+    pub(crate) fn add(&mut self, value: impl Into<Option<u64>>) {
+        self.0 = self.0.zip(value.into()).and_then(|(sum, value)| sum.checked_add(value));
+    }
+
+    pub(crate) fn text(self, text: impl Fn(u64) -> String) -> String {
+        self.0.map_or_else(|| "2^64 or more".to_owned(), text)
+    }
+
+    /// For an order: the sum, or the largest number.
+    pub(crate) fn or_most(self) -> u64 {
+        self.0.unwrap_or(u64::MAX)
     }
 }
 

@@ -79,7 +79,9 @@ impl Table {
     pub(crate) fn fit(&mut self, columns: usize) {
         const LEAST: usize = 24;
         let rest = self.widths.iter().skip(1).map(|width| width + GAP);
-        let room = columns.saturating_sub(rest.sum());
+        let Some(room) = columns.checked_sub(rest.sum()) else {
+            return;
+        };
         let long: usize = self.firsts.range(room + 1..).map(|(_, count)| count).sum();
         let all: usize = self.firsts.values().sum();
         if room >= LEAST && long > 0 && long * 8 <= all {
@@ -122,7 +124,7 @@ impl Table {
                 cell = abridged(&cell, *column - 1).into_owned().into();
                 wide = width(&cell);
             }
-            let space = column.saturating_sub(wide);
+            let space = wide.max(*column) - wide;
             let before = if head.starts_with('>') { space } else { 0 };
             push_spaces(before, text);
             text.push_str(&cell);

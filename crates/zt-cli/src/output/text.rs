@@ -54,7 +54,7 @@ pub(crate) fn abridged(text: &str, limit: usize) -> Cow<'_, str> {
     // The ends of names differ, and the middle does not.
     let mut places = text.char_indices().map(|(at, _)| at);
     let tail = limit / 2;
-    let ends = (places.nth(limit - tail), places.nth_back(tail.saturating_sub(1)));
+    let ends = (places.nth(limit - tail), places.nth_back(tail - 1));
     let head = text.get(..ends.0.unwrap_or(0)).unwrap_or_default();
     let tail = text.get(ends.1.unwrap_or(0)..).unwrap_or_default();
     format!("{head}…{tail}").into()

@@ -4,6 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use serde::Serialize;
 
+use crate::output::size::Sum;
 use crate::output::text::cell;
 
 /// Sums over objects.
@@ -11,11 +12,11 @@ use crate::output::text::cell;
 pub(crate) struct Sums {
     pub(crate) objects: u64,
     /// Elements of all shapes.
-    pub(crate) parameters: u64,
+    pub(crate) parameters: Sum,
     /// Bytes after decoding.
-    pub(crate) decoded_size: u64,
+    pub(crate) decoded_size: Sum,
     /// Bytes as they are stored.
-    pub(crate) stored_size: u64,
+    pub(crate) stored_size: Sum,
 }
 
 /// What a tree adds up.
@@ -27,14 +28,14 @@ pub(crate) trait Summed: Clone + Default {
 
 impl Summed for Sums {
     fn size(&self) -> u64 {
-        self.decoded_size
+        self.decoded_size.or_most()
     }
 
     fn add(&mut self, other: &Self) {
-        self.objects = self.objects.saturating_add(other.objects);
-        self.parameters = self.parameters.saturating_add(other.parameters);
-        self.decoded_size = self.decoded_size.saturating_add(other.decoded_size);
-        self.stored_size = self.stored_size.saturating_add(other.stored_size);
+        self.objects += other.objects;
+        self.parameters.add(other.parameters.0);
+        self.decoded_size.add(other.decoded_size.0);
+        self.stored_size.add(other.stored_size.0);
     }
 }
 
@@ -186,7 +187,7 @@ fn lines<'n, S: Summed>(
         let node = &nodes[at];
         lines.push(Branch { name: node.name, above, depth, sums: node.sums.clone() });
         let children = node.children.clone();
-        push(&mut stack, children, depth.saturating_add(1), node.name.len());
+        push(&mut stack, children, depth + 1, node.name.len());
     }
     lines
 }
@@ -238,6 +239,7 @@ mod tests {
     use super::*;
 
     fn sums(size: u64) -> Sums {
+        let size = Sum::of([size]);
         Sums { objects: 1, parameters: size, decoded_size: size, stored_size: size }
     }
 
@@ -245,7 +247,7 @@ mod tests {
     fn shown(objects: &[(&str, u64)], order: Order, max_depth: usize) -> Vec<String> {
         let objects: Vec<_> = objects.iter().map(|(name, size)| (*name, sums(*size))).collect();
         let lines = tree(&objects, order, max_depth).into_iter();
-        lines.map(|it| format!("{} {} {}", it.depth, it.name, it.sums.decoded_size)).collect()
+        lines.map(|it| format!("{} {} {}", it.depth, it.name, it.sums.size())).collect()
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use zt::diff::{DiffOptions, diff_tensors};
 use zt::{DType, Dense, OwnedTensor, Result, Tensor, View, Warning};
+use zt_convert::join_slices;
 use zt_foreign::{ConvertOptions, Input};
 
 use crate::arithmetic::computed::{Computed, Formula, floating};
@@ -14,7 +15,7 @@ use crate::arithmetic::fault::Fault;
 /// attributes and its other objects are kept, and so is its order. The values are computed when they are
 /// read: [`zt_convert::Kinds::convert`] writes them.
 ///
-/// `weights` has one number for each input; without any, all inputs have the same weight. All inputs must
+/// Files of slices are one input, as [`join_slices`] gives it. `weights` has one number for each input; without any, all inputs have the same weight. All inputs must
 /// have the same names and shapes. Dense floating-point tensors and planes are averaged, and may have different
 /// types. Dense integers that differ, such as counters of steps, are those of the first input, and the result has the
 /// warning `first-kept` for each. All other objects must be equal.
@@ -52,6 +53,7 @@ use crate::arithmetic::fault::Fault;
 /// of code `lossy` if one of them is infinite in the dtype of the result, unless
 /// [`ConvertOptions::allow_inf`].
 pub fn average(inputs: &[Input], weights: &[f64], options: &ConvertOptions<'_>) -> Result<Input> {
+    let inputs = &*join_slices(inputs)?;
     let weights = match weights {
         [] => vec![1.0; inputs.len()],
         _ => weights.to_vec(),

@@ -29,7 +29,7 @@ pub(crate) fn without_secrets(argument: OsString) -> OsString {
     let same = urls.iter().filter(|(shown, real)| shown.starts_with(&clean) && real != url);
     let shown = match same.count() {
         0 => clean,
-        others => format!("{clean}{}", others.saturating_add(1)),
+        others => format!("{clean}{}", others + 1),
     };
     urls.push((shown.clone(), url.to_owned()));
     match option {
