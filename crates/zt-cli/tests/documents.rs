@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use common::{attributes, bytes, damaged, faulty, keys, of_unknown_format, sample};
+use common::{attributes, bytes, damaged, faulty, keys, of_sizes, of_unknown_format, sample};
 use serde_json::json;
 use tempfile::tempdir;
 use zt::ggml::{BlockType, Blocks};
@@ -511,4 +511,74 @@ fn a_sum_that_no_number_holds_is_null() {
     let sums = |at: usize| (tree[at]["parameters"].clone(), tree[at]["decoded_size"].clone());
     assert_eq!([sums(0), sums(1)], [(json!(null), json!(0)), (json!(1u64 << 63), json!(0))]);
     assert!(zt!["ls", "--tree", path].exits(0).text().contains("2^64 or more"));
+}
+
+/// The tree of objects with these sizes, in lines of depth, name and size.
+fn tree(objects: &[(&str, u64)], options: &[&str]) -> Vec<String> {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("x.safetensors");
+    of_sizes(&path, objects);
+    let path = path.to_str().unwrap();
+    let run = common::zt(["ls", "--json", "--tree", path].iter().chain(options)).exits(0);
+    let line = |it: &serde_json::Value| {
+        format!("{} {} {}", it["depth"], it["name"].as_str().unwrap(), it["decoded_size"])
+    };
+    run.json()["tree"].as_array().unwrap().iter().map(line).collect()
+}
+
+#[test]
+fn names_part_at_dots_and_slashes() {
+    let objects = [
+        ("model.layers.10.w", 8),
+        ("model.layers.2.w", 1),
+        ("model.layers.2.b", 2),
+        ("model.embed.w", 4),
+        ("head/w", 16),
+        ("head.w", 32),
+        ("step", 64),
+    ];
+    let all = [
+        "0 head 48",
+        "1 head.w 32",
+        "1 head/w 16",
+        "0 model 15",
+        "1 model.embed.w 4",
+        "1 model.layers 11",
+        "2 model.layers.2 3",
+        "3 model.layers.2.b 2",
+        "3 model.layers.2.w 1",
+        "2 model.layers.10.w 8",
+        "0 step 64",
+    ];
+    assert_eq!(tree(&objects, &[]), all);
+    let top = ["0 step 64", "0 head 48", "0 model 15"];
+    assert_eq!(tree(&objects, &["--sort=size", "--depth=1"]), top);
+    let given = ["0 model 15", "1 model.layers 11", "1 model.embed.w 4"];
+    assert_eq!(tree(&objects, &["--sort=offset", "--depth=2"])[..3], given);
+    // An object may be the prefix of others.
+    let objects = [("a.b.c", 1), ("a", 2), ("a.b", 4), ("ab", 8), ("", 16)];
+    let expected = ["0  16", "0 a 7", "1 a.b 5", "2 a.b.c 1", "0 ab 8"];
+    assert_eq!(tree(&objects, &[]), expected);
+}
+
+#[test]
+fn odd_names_have_a_place_in_a_tree() {
+    for names in [
+        &["", ".", "..", "...", "/", "./", "a.", "a..", ".a", "é.é/é"][..],
+        &["x.01", "x.1", "x.001", "x.99999999999999999999999999999999"],
+    ] {
+        let objects: Vec<_> = names.iter().map(|name| (*name, 1)).collect();
+        let lines = tree(&objects, &[]);
+        for name in names {
+            assert!(lines.iter().any(|line| line.contains(name)), "{name}");
+        }
+        let tops = lines.iter().filter(|line| line.starts_with("0 "));
+        let sum = tops.map(|line| line.rsplit_once(' ').unwrap().1.parse::<usize>().unwrap());
+        assert_eq!(sum.sum::<usize>(), names.len());
+    }
+    let deep: Vec<String> = (1..500).map(|len| vec!["a"; len].join(".")).collect();
+    let objects: Vec<_> = deep.iter().map(|name| (name.as_str(), 1)).collect();
+    let lines = tree(&objects, &["--sort=size"]);
+    assert_eq!((lines.len(), &*lines[0]), (499, "0 a 499"));
+    assert!(lines[498].starts_with("498 "));
 }

@@ -487,3 +487,95 @@ fn a_file_whose_edit_was_cut_short_is_read_as_it_was_before() {
     let edited = zt!["ls", path].exits(0);
     assert!(!edited.err.contains("warning"), "{}", edited.err);
 }
+
+/// Stores a value that is given as this text, and prints it; `None` if it is refused.
+fn again(path: &Path, text: &str) -> Option<String> {
+    let file = path.to_str().unwrap();
+    let set = common::zt(["meta", "set", "--", file, "k", text]);
+    if set.code == Some(2) {
+        return None;
+    }
+    set.exits(0);
+    let document = zt!["meta", "get", "--json", path, "k"].exits(0).text();
+    let value = document.split_once("\"value\":").unwrap().1;
+    Some(value.trim_end().strip_suffix('}').unwrap().trim().to_owned())
+}
+
+#[test]
+fn printed_values_are_read_as_the_same() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    for text in [
+        "null",
+        "true",
+        "0",
+        "18446744073709551615",
+        "-9223372036854775808",
+        "-9223372036854775809",
+        "-18446744073709551616",
+        "-1",
+        "1.0",
+        "0.1",
+        "1.7976931348623157e+308",
+        "123456789.12345679",
+        "\"größe\"",
+        "[]",
+        "{}",
+        r#"{"a":[1,{"b":null}]}"#,
+        r#"{"$bytes":"AP8="}"#,
+        r#"{"$bytes":""}"#,
+        r#"{"$float":"nan"}"#,
+        r#"{"$float":"-inf"}"#,
+        "-0.0",
+        r#"{"$tag":1,"value":{"$tag":2,"value":[]}}"#,
+    ] {
+        assert_eq!(again(&path, text).as_deref(), Some(text));
+    }
+    // A point or an exponent makes a float.
+    for (text, printed) in [
+        ("18446744073709551616.0", "1.8446744073709552e+19"),
+        ("1e20", "1e+20"),
+        ("-0", "-0.0"),
+        (r#""18446744073709551616""#, r#""18446744073709551616""#),
+        (r#"["\\\"",1,"-99999999999999999999"]"#, r#"["\\\"",1,"-99999999999999999999"]"#),
+    ] {
+        assert_eq!(again(&path, text).as_deref(), Some(printed));
+    }
+    // Other texts are texts.
+    for text in ["", "Ada", "1.2.3", "{", "'x'", "nan", "[1,]"] {
+        assert_eq!(again(&path, text), Some(format!("\"{text}\"")));
+    }
+}
+
+#[test]
+fn an_unknown_spelling_and_json_that_no_value_holds_are_refused() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir.path().join("a.zt"), &["a"]);
+    let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+    for text in [
+        r#"{"$bytes":"A"}"#,
+        r#"{"$bytes":"A==="}"#,
+        r#"{"$bytes":"A*=="}"#,
+        r#"{"$bytes":1}"#,
+        r#"{"$bytes":"AP8=","x":1}"#,
+        r#"{"$float":"1"}"#,
+        r#"{"$float":"fff8000000000001"}"#,
+        r#"{"$simple":23}"#,
+        r#"{"$map":[[1,2]]}"#,
+        r#"{"$tag":-1,"value":0}"#,
+        r#"{"$x":1}"#,
+        r#"{"a":{"$x":1}}"#,
+        "1e400",
+        r#""\ud800""#,
+        "[-1e999]",
+        &deep,
+        r#"{"a":1,"a":2}"#,
+        r#"[{"b":{"a":1,"\u0061":1}}]"#,
+        "18446744073709551616",
+        "-18446744073709551617",
+        r#"["\"",-9223372036854775809]"#,
+        r#"{"a":18446744073709551616}"#,
+    ] {
+        assert_eq!(again(&path, text), None, "{text}");
+    }
+}

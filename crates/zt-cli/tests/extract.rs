@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{bytes, keys, names_in, sample};
+use common::{bytes, keys, names_in, of_sizes, sample};
 use serde_json::json;
 use tempfile::tempdir;
 use zt::{DType, Dense, Elements, WriteOptions, Writer};
@@ -281,4 +281,48 @@ fn cat_writes_the_decoded_bytes() {
     zt!["cat", unknown, "blocks"].exits(5);
     let run = zt!["cat", unknown, "blocks", "--component", "cells"].exits(0);
     assert_eq!(run.out, [1, 2, 3]);
+}
+
+/// The names of the files that objects of these names become, without `.npy`.
+#[allow(clippy::unwrap_used, reason = "a failure here is the test's")]
+fn file_names(names: &[&str]) -> Vec<String> {
+    let dir = tempdir().unwrap();
+    let (path, out) = (dir.path().join("x.safetensors"), dir.path().join("out"));
+    let objects: Vec<(&str, u64)> = names.iter().map(|name| (*name, 1)).collect();
+    of_sizes(&path, &objects);
+    let document = zt!["extract", "--json", path, "-o", out].exits(0).json();
+    let files = document["extracted"].as_array().unwrap().iter();
+    let files = files.map(|file| Path::new(file["path"].as_str().unwrap()));
+    let files: Vec<String> =
+        files.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(names_in(&out).len(), names.len(), "all are files of the folder");
+    files
+}
+
+#[test]
+fn plain_names_stay_and_no_name_is_a_path() {
+    let plain = ["layer.0.w", "a b", "größe", "console", "COM10", "x-y~z"];
+    assert_eq!(file_names(&plain), plain);
+    for (name, file) in [
+        ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd"),
+        ("/abs", "%2Fabs"),
+        (r"C:\x", "C%3A%5Cx"),
+        ("..", "%2E."),
+        (".hidden", "%2Ehidden"),
+        ("-rf", "%2Drf"),
+        ("a\0b\n", "a%00b%0A"),
+        ("nul.weight", "%6Eul.weight"),
+        ("com1", "%63om1"),
+        ("CONIN$", "%43ONIN$"),
+        ("", "%"),
+    ] {
+        assert_eq!(file_names(&[name]), [file]);
+    }
+    // Different names are different files.
+    assert_eq!(file_names(&["a/b", "a%2Fb"]), ["a%2Fb", "a%252Fb"]);
+    // A long name is shortened and stays unique.
+    let (a, b) = ("é".repeat(3000), format!("{}x", "é".repeat(3000)));
+    let files = file_names(&[&a, &b, &"a".repeat(251)]);
+    assert!(files[0].len() <= 251 && files[0] != files[1]);
+    assert_eq!(files[2], "a".repeat(251));
 }

@@ -374,3 +374,23 @@ fn a_pattern_is_not_replaced_by_names() {
     let run = common::zt(["ls", "*.zt"]).exits(4);
     assert!(run.err.contains("note: Windows does not replace * and ? by names"), "{}", run.err);
 }
+
+#[test]
+fn a_list_of_hashes_has_lines_of_its_own_form_alone() {
+    let dir = tempdir().unwrap();
+    let digits = "0".repeat(64);
+    for line in [
+        format!("{digits}  a"),
+        format!("sha256:{digits}"),
+        format!("sha256:{digits}  "),
+        format!("sha256:{digits} *a"),
+        format!("sha256:{}g  a", &digits[1..]),
+        format!("\\sha256:{digits}  a\\"),
+        format!("\\sha256:{digits}  a\\x1"),
+        format!("\\sha256:{digits}  a\\y"),
+    ] {
+        fs::write(dir.path().join("SUMS"), format!("{line}\n")).unwrap();
+        let run = zt_in(dir.path(), &["hash", "--check", "SUMS"]).exits(2);
+        assert!(run.err.contains("SUMS: line 1: expected a line"), "{line}: {}", run.err);
+    }
+}

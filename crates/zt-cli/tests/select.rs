@@ -9,7 +9,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use common::{Run, command, run};
+use common::{Run, command, of_sizes, run};
 use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 use zt::{Dense, Writer};
@@ -208,4 +208,125 @@ fn a_list_of_new_names_in_a_pipe_is_for_every_input() {
     run(command.stdin(list)).exits(0);
     let expected = ["b", "layers.0.weight", "layers.1.weight", "steps", "vision.w"];
     holds(&dir.path().join("out.zt"), &expected);
+}
+
+/// A file of empty objects with these names.
+fn of_names(dir: &TempDir, names: &[&str]) -> String {
+    let path = dir.path().join("names.safetensors");
+    let objects: Vec<(&str, u64)> = names.iter().map(|name| (*name, 0)).collect();
+    of_sizes(&path, &objects);
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn stars_questions_and_sets_match_as_in_a_shell() {
+    let dir = tempdir().unwrap();
+    let takes = |pattern: &str, name: &str| {
+        let path = of_names(&dir, &[name]);
+        let list = zt!["ls", "--json", format!("--glob={pattern}"), path].exits(0).json();
+        names(&list["objects"]) == [name]
+    };
+    for (pattern, name) in [
+        ("*", ""),
+        ("*", "a.b/c"),
+        ("layers.*.weight", "layers.10.q_proj.weight"),
+        ("layers.?.w", "layers.é.w"),
+        ("[a-c]x[!0-9]", "bxz"),
+        ("[]]", "]"),
+        ("[[]", "["),
+        ("*a*b*c", "xxaxxbxxabcxc"),
+        ("[a-]", "-"),
+    ] {
+        assert!(takes(pattern, name), "{pattern} {name}");
+    }
+    for (pattern, name) in [
+        ("", "a"),
+        ("?", ""),
+        ("a", "A"),
+        ("[a-c]", "d"),
+        ("[!a]", "a"),
+        ("*.weight", "w.weights"),
+        ("a*a", "a"),
+    ] {
+        assert!(!takes(pattern, name), "{pattern} {name}");
+    }
+    // Many stars are not slow.
+    assert!(!takes(&"*a".repeat(200), &"a".repeat(199)));
+    assert!(!takes(&format!("{}b", "a*".repeat(511)), &"a".repeat(10_000)));
+}
+
+#[test]
+fn patterns_without_an_end_and_those_that_would_take_minutes_are_refused() {
+    let dir = tempdir().unwrap();
+    let path = of_names(&dir, &["a"]);
+    let code = |pattern: &str| zt!["ls", format!("--include={pattern}"), path].code;
+    let long = format!("*{}b", "a".repeat(60_000));
+    for pattern in ["[", "a[b", "[!", "[]", "[a]*[!]", "[é", &long] {
+        assert_eq!(code(pattern), Some(2), "{pattern}");
+    }
+    // Those that take nothing are answered in the same way, and not with the usage.
+    for pattern in ["", "[[]", "[]]", "[!]]", "]", "a[é-z]?", &"a".repeat(60_000)] {
+        let run = zt!["ls", format!("--include={pattern}"), path];
+        assert!(!run.err.contains("For more information"), "{}", run.err);
+    }
+    let all = |count| {
+        let patterns = std::iter::repeat_n("--include=*a*b*c".to_owned(), count);
+        common::zt(["ls", &*path].map(str::to_owned).into_iter().chain(patterns))
+    };
+    let (few, many) = (all(256), all(257));
+    assert!(!few.err.contains("257 patterns with *"), "{}", few.err);
+    assert!(many.exits(2).err.contains("257 patterns with *"));
+}
+
+/// The name of the only object of a file by this rule; the code of the exit if it is refused.
+fn renamed(dir: &TempDir, name: &str, rule: &str) -> Result<String, Option<i32>> {
+    let path = of_names(dir, &[name]);
+    let run = zt!["ls", "--json", format!("--rename={rule}"), path];
+    match run.code {
+        Some(0) => Ok(names(&run.json()["objects"])[0].to_owned()),
+        code => Err(code),
+    }
+}
+
+#[test]
+fn a_rule_replaces_as_sed_does() {
+    let dir = tempdir().unwrap();
+    for (rule, name, expected) in [
+        (r"s/^model\.//", "model.model.w", "model.w"),
+        ("s/a/b/", "aaa", "baa"),
+        ("s/a/b/g", "aaa", "bbb"),
+        (r"s/^h\.([0-9]+)\./layers.\1./", "h.12.w", "layers.12.w"),
+        ("s|a/b|c|", "a/b/a/b", "c/a/b"),
+        (r"s/a\/b/c/", "a/b", "c"),
+        ("s/w/[&]/", "w", "[w]"),
+        (r"s/w/\&$1/", "w", "&$1"),
+        ("s/x/y/", "w", "w"),
+        (r"s/^(model|transformer)\.layers\.([0-9]{1,4})\./\2./", "model.layers.7.w", "7.w"),
+    ] {
+        assert_eq!(renamed(&dir, name, rule).as_deref(), Ok(expected), "{rule}");
+    }
+    for rule in [
+        "",
+        "s",
+        "s/",
+        "s/a",
+        "s/a/b",
+        "s/a/b/c/",
+        "s/a/b/i",
+        "y/a/b/",
+        "sxaxbx",
+        "s/(/b/",
+        r"s/a/\1/",
+        "sé",
+        r"s\a\b\",
+        r"s/\w{5000}//",
+        "s/.*//",
+    ] {
+        assert_eq!(renamed(&dir, "w", rule), Err(Some(2)), "{rule}");
+    }
+    // Names and rules have a largest size.
+    assert_eq!(renamed(&dir, "w", &format!("s/w/{}/", "&".repeat(65))), Err(Some(2)));
+    let long = "w".repeat(32 << 10);
+    assert_eq!(renamed(&dir, &long, "s/./&&/g").map(|name| name.len()), Ok(64 << 10));
+    assert_eq!(renamed(&dir, &(long + "w"), "s/./&&/g"), Err(Some(2)));
 }
