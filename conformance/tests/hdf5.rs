@@ -153,3 +153,50 @@ fn damaged_blocks_and_tables_of_heaps_are_refused() {
     }
     assert_eq!(tried, 3);
 }
+
+/// As h5py: a link to a file beside its own is followed, and one that leads nowhere is legal.
+#[test]
+fn links_lead_to_files_beside_their_own() {
+    let data = |name: &str| corpus::folder().join("data/hdf5_links").join(name);
+    let options = zt_convert::InputOptions::default();
+    let input = zt_convert::Kinds::builtin().open(data("master.h5"), &options).unwrap();
+    for name in ["ext", "g/deep"] {
+        let tensor = input.file().tensor(name).unwrap();
+        assert_eq!(*tensor.values::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    }
+    assert!(input.paths().iter().any(|path| path.ends_with("src.h5")));
+    let file = zt_convert::open(data("dangling.h5")).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["w"]);
+    let warnings = file.warnings();
+    assert!(warnings.iter().all(|warning| warning.code == "dangling-link"));
+    assert_eq!(warnings.len(), 2);
+    assert!(file.verify(&zt::VerifyOptions::new()).unwrap().is_ok());
+    // Bytes in memory have no files beside them.
+    let bytes = std::fs::read(data("master.h5")).unwrap();
+    let memory = zt_convert::open_source(zt::Memory::new(bytes)).unwrap();
+    assert_eq!(memory.tensor("ext").unwrap_err().code(), "unsupported");
+}
+
+/// Two files that lead to each other end.
+#[test]
+fn files_that_lead_to_each_other_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(corpus::folder().join("data/hdf5_links/master.h5")).unwrap();
+    // Both links lead to the root of the file itself, by its name.
+    let at = |text: &[u8]| bytes.windows(text.len()).position(|it| it == text);
+    let mut own = bytes.clone();
+    let mut from = 0;
+    while let Some(found) = own[from..].windows(9).position(|it| it == b"src.h5\0/a") {
+        own[from + found..from + found + 9].copy_from_slice(b"own.h5\0/\0");
+        from += found + 9;
+    }
+    assert!(at(b"src.h5\0/a").is_some() && from > 0);
+    let path = folder.path().join("own.h5");
+    std::fs::write(&path, own).unwrap();
+    let started = std::time::Instant::now();
+    let opened = zt_convert::open(&path);
+    assert!(started.elapsed().as_secs() < 20);
+    if let Ok(file) = opened {
+        assert!(file.entries().iter().any(|entry| entry.tensor().is_err()));
+    }
+}

@@ -87,8 +87,8 @@ pub(crate) enum Hdf5Fault {
     Location { location: String, why: &'static str },
     #[error("the source \"{}\" is at fault: {error}", .name.escape_debug())]
     Source { name: String, error: zt::Error },
-    #[error("a link leads to \"{}\", which does not exist", .path.escape_debug())]
-    Dangling { path: String },
+    #[error("links from file to file are nested deeper than the limit, {limit}, or lead back")]
+    Links { limit: usize },
 }
 
 impl Hdf5Fault {
@@ -107,7 +107,8 @@ impl From<Hdf5Fault> for zt::Error {
             | Hdf5Fault::Dimensions { .. }
             | Hdf5Fault::Lists { .. }
             | Hdf5Fault::Mappings
-            | Hdf5Fault::Nested { .. } => (ErrorKind::Limit, "structure-limit"),
+            | Hdf5Fault::Nested { .. }
+            | Hdf5Fault::Links { .. } => (ErrorKind::Limit, "structure-limit"),
             Hdf5Fault::Decoded { .. } | Hdf5Fault::Sparse { .. } | Hdf5Fault::ChunkSize { .. } => {
                 (ErrorKind::Limit, "decompression-limit")
             }
@@ -118,8 +119,7 @@ impl From<Hdf5Fault> for zt::Error {
             | Hdf5Fault::RepeatedFilter { .. }
             | Hdf5Fault::Scattered { .. }
             | Hdf5Fault::Location { .. }
-            | Hdf5Fault::Elements
-            | Hdf5Fault::Dangling { .. } => (ErrorKind::Unsupported, "unsupported"),
+            | Hdf5Fault::Elements => (ErrorKind::Unsupported, "unsupported"),
             Hdf5Fault::ChunkChecksum { .. } => (ErrorKind::DigestMismatch, "digest-mismatch"),
             Hdf5Fault::Source { error, .. } => (error.kind(), error.code()),
             Hdf5Fault::Version { .. } => (ErrorKind::Malformed, "version"),

@@ -3,7 +3,7 @@
 //! An old group has a tree of symbol nodes, and a heap of names (Spec: III.A to III.D). A new group
 //! has a message per link, or a fractal heap of such messages if it has many links (IV.A.2.g).
 
-use zt::{Error, Result};
+use zt::Result;
 
 use crate::bytes::cursor::Cursor;
 use crate::bytes::fault::Hdf5Fault;
@@ -29,8 +29,10 @@ pub(crate) enum Target {
     Hard(u64),
     /// A path in this file.
     Soft(Vec<u8>),
-    /// Another file, or a target of an unknown kind.
-    Elsewhere,
+    /// A path in the file of that name.
+    External { file: Vec<u8>, path: Vec<u8> },
+    /// A target of an unknown kind.
+    Unknown,
 }
 
 /// The links of a group. Their names are unique, and none is empty.
@@ -185,7 +187,15 @@ fn link(mut cursor: Cursor<'_>) -> Result<Link> {
             let path = cursor.take(len.into())?;
             Target::Soft(path.to_vec())
         }
-        _ => Target::Elsewhere,
+        64 => {
+            let len = cursor.u16()?;
+            let mut value = cursor.part(len.into(), "an external link")?;
+            // A version and flags.
+            value.skip(1)?;
+            let file = value.c_string()?.to_vec();
+            Target::External { file, path: value.c_string()?.to_vec() }
+        }
+        _ => Target::Unknown,
     };
     let name = name.to_vec();
     Ok(Link { name, target })
@@ -211,10 +221,4 @@ fn dense(store: &Store, mut message: Cursor<'_>, links: &mut Vec<Link>) -> Resul
         links.push(link(message.cursor())?);
         Ok(())
     })
-}
-
-/// The error of a link without a target.
-pub(crate) fn dangling(path: &[u8]) -> Error {
-    let path = crate::bytes::name::text(path);
-    Hdf5Fault::Dangling { path }.into()
 }

@@ -30,13 +30,19 @@ const PATH: u64 = 64;
 /// The bytes of paths that any file may have.
 const PATHS_MIN: u64 = 1 << 20;
 
+/// The most files that links lead through, one to the next.
+const LINKS: usize = 8;
+
 /// Adds everything below the group at `root` to a file.
 pub(crate) struct Tree<'s> {
-    store: &'s Store,
-    root: u64,
-    /// The source of the file's structures.
+    /// The source of the structures of `here`.
     file: SourceId,
+    /// The file that is being listed: the first one, or one that a link leads to.
     here: Rc<Hdf5File>,
+    /// The other files that links led to, by their addresses in memory.
+    others: HashMap<*const Hdf5File, (SourceId, HashMap<u64, Known>)>,
+    /// How many links from file to file lead to `here`.
+    hops: usize,
     sources: Sources<'s>,
     ml_dtypes: &'s [MlDtype],
     /// The objects by the addresses of their headers. Links to one address share an object.
@@ -85,7 +91,7 @@ struct Open {
 impl<'s> Tree<'s> {
     /// `file` is the source of the structures.
     pub(crate) fn new(
-        store: &'s Store,
+        store: &Store,
         root: u64,
         file: SourceId,
         opening: Opening<'s>,
@@ -93,9 +99,9 @@ impl<'s> Tree<'s> {
     ) -> Self {
         let limit = store.byte_len().saturating_mul(PATHS).saturating_add(PATHS_MIN);
         Tree {
-            store,
-            root,
             file,
+            others: HashMap::new(),
+            hops: 0,
             here: Rc::new(Hdf5File::new(store.sharing(), root, opening.path, limits)),
             sources: Sources::new(limits, opening),
             ml_dtypes: &opening.options.ml_dtypes,
@@ -111,14 +117,26 @@ impl<'s> Tree<'s> {
     /// the files that virtual datasets take values from. A fault of the root group, or of the tree
     /// as a whole, is an error.
     pub(crate) fn add_to(mut self, builder: &mut FileBuilder) -> Result<Vec<PathBuf>> {
-        let header = ObjectHeader::read(self.store, self.root)?;
+        let (here, root) = (Rc::clone(&self.here), self.here.root);
+        let header = ObjectHeader::read(&here.store, root)?;
         if !is_group(&header) {
             return Err(Hdf5Fault::Missing("the root group").into());
         }
-        let root = self.group(self.root, &header)?;
-        self.known.insert(self.root, Known::Group(root));
-        let mut open: Vec<Open> = Vec::new();
-        open.extend(self.open(builder, String::new(), self.root)?);
+        let group = self.group(root, &header)?;
+        self.known.insert(root, Known::Group(group));
+        if let Some(open) = self.open(builder, String::new(), root)? {
+            self.walk(builder, open)?;
+        }
+        if !self.attributes.is_empty() {
+            let attributes = warnings::distinct(builder, &mut Warnings::of(None), self.attributes);
+            builder.attributes(attributes);
+        }
+        Ok(self.sources.into_paths())
+    }
+
+    /// Adds everything below a group.
+    fn walk(&mut self, builder: &mut FileBuilder, group: Open) -> Result<()> {
+        let mut open = vec![group];
         while let Some(group) = open.last_mut() {
             let links = Rc::clone(&group.links);
             let Some(link) = links.at(group.next) else {
@@ -152,11 +170,7 @@ impl<'s> Tree<'s> {
                 Err(error) => builder.fault(path, RawObject::default(), error),
             }
         }
-        if !self.attributes.is_empty() {
-            let attributes = warnings::distinct(builder, &mut Warnings::of(None), self.attributes);
-            builder.attributes(attributes);
-        }
-        Ok(self.sources.into_paths())
+        Ok(())
     }
 
     /// Adds the target of a link, or returns it if it is a group.
@@ -172,12 +186,77 @@ impl<'s> Tree<'s> {
             Target::Hard(address) => *address,
             Target::Soft(target) => {
                 self.spend_bytes(target.len() as u64)?;
-                self.here.paths.borrow_mut().resolve(self.store, from, target)?
+                let found = self.here.paths.borrow_mut().find(&self.here.store, from, target)?;
+                let Some(address) = found else {
+                    warnings::dangling(builder, path, None, target);
+                    return Ok(None);
+                };
+                address
             }
-            Target::Elsewhere => {
-                return Err(Hdf5Fault::Unsupported("a link to another file").into());
+            Target::External { file, path: target } => {
+                self.spend_bytes((file.len() as u64).strict_add(target.len() as u64))?;
+                self.follow_out(builder, path, file, target)?;
+                return Ok(None);
+            }
+            Target::Unknown => {
+                return Err(Hdf5Fault::Unsupported("a link of an unknown kind").into());
             }
         };
+        self.add(builder, path, address, parents)
+    }
+
+    /// Adds what is at `target` in another file, under `path`.
+    fn follow_out(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        file: &[u8],
+        target: &[u8],
+    ) -> Result<()> {
+        let here = Rc::clone(&self.here);
+        let other = self.sources.open(&here, file)?;
+        let address = match &other {
+            Some(other) => other.paths.borrow_mut().find(&other.store, other.root, target)?,
+            None => None,
+        };
+        let (Some(other), Some(address)) = (other, address) else {
+            warnings::dangling(builder, path, Some(file), target);
+            return Ok(());
+        };
+        let limit = LINKS;
+        let hops = self.hops.checked_add(1).filter(|hops| *hops <= limit);
+        let hops = hops.ok_or(Hdf5Fault::Links { limit })?;
+        let before = self.enter(builder, other, hops);
+        let added = match self.add(builder, path, address, &[]) {
+            Ok(Some(group)) => self.walk(builder, group),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.enter(builder, here, before);
+        added
+    }
+
+    /// Goes on in another file, and gives the number of links that led to the one before.
+    fn enter(&mut self, builder: &mut FileBuilder, file: Rc<Hdf5File>, hops: usize) -> usize {
+        let source = &file.store.source;
+        let known = self.others.remove(&Rc::as_ptr(&file));
+        let (source, known) =
+            known.unwrap_or_else(|| (builder.source(Arc::clone(source)), HashMap::new()));
+        let source = std::mem::replace(&mut self.file, source);
+        let known = std::mem::replace(&mut self.known, known);
+        let before = std::mem::replace(&mut self.here, file);
+        self.others.insert(Rc::as_ptr(&before), (source, known));
+        std::mem::replace(&mut self.hops, hops)
+    }
+
+    /// Adds the object at an address, or returns it if it is a group.
+    fn add(
+        &mut self,
+        builder: &mut FileBuilder,
+        path: &str,
+        address: u64,
+        parents: &[u64],
+    ) -> Result<Option<Open>> {
         let is_first = !self.known.contains_key(&address);
         if is_first {
             let known = match self.read(builder, path, address) {
@@ -210,7 +289,7 @@ impl<'s> Tree<'s> {
 
     /// Reads the object at an address. `path` is the first path to it.
     fn read(&mut self, builder: &mut FileBuilder, path: &str, address: u64) -> Result<Known> {
-        let header = ObjectHeader::read(self.store, address)?;
+        let header = ObjectHeader::read(&self.here.store, address)?;
         if is_group(&header) {
             return self.group(address, &header).map(Known::Group);
         }
@@ -230,8 +309,9 @@ impl<'s> Tree<'s> {
     }
 
     fn group(&mut self, address: u64, header: &ObjectHeader) -> Result<Group> {
-        let links = self.here.paths.borrow_mut().links(self.store, address, header)?;
-        let found = attribute::read_all(self.store, header, &mut self.here.common.borrow_mut())?;
+        let links = self.here.paths.borrow_mut().links(&self.here.store, address, header)?;
+        let found =
+            attribute::read_all(&self.here.store, header, &mut self.here.common.borrow_mut())?;
         let attributes = GroupAttributes::Read(found);
         Ok(Group { links, attributes })
     }
@@ -244,13 +324,14 @@ impl<'s> Tree<'s> {
         header: ObjectHeader,
         listed: &mut Listed,
     ) -> Result<Option<(Object, SourceId)>> {
-        let found = attribute::read_all(self.store, &header, &mut self.here.common.borrow_mut())?;
+        let found =
+            attribute::read_all(&self.here.store, &header, &mut self.here.common.borrow_mut())?;
         // Keras declares bf16 in this way, because h5py has no type for it.
         let ml_dtypes =
             if found.has_text("dtype", "bfloat16") { &[MlDtype::BFLOAT16] } else { self.ml_dtypes };
         let dataset = {
             let common = &mut self.here.common.borrow_mut();
-            Dataset::read(self.store, header, common, ml_dtypes, listed)?
+            Dataset::read(&self.here.store, header, common, ml_dtypes, listed)?
         };
         let Some(dataset) = dataset else {
             return Ok(None);
@@ -279,7 +360,7 @@ impl<'s> Tree<'s> {
             Values::Stored(span) if !is_made => {
                 return Ok((found.dataset.object(&found.shape, *span), self.file));
             }
-            Values::Stored(span) => (found.values.source(self.store), Some(span.offset())),
+            Values::Stored(span) => (found.values.source(&self.here.store), Some(span.offset())),
             Values::Made { source, place, .. } => (Arc::clone(source), *place),
         };
         let source: Arc<dyn Source> = if let Some(layout) = number.bit_layout {

@@ -133,6 +133,16 @@ pub(crate) fn missing(builder: &mut FileBuilder, report: &mut Warnings<'_>, name
     }
 }
 
+/// Warns of a link that leads nowhere. Such a link is legal.
+pub(crate) fn dangling(builder: &mut FileBuilder, path: &str, file: Option<&[u8]>, target: &[u8]) {
+    let (path, target) = (path.escape_debug(), name::text(target));
+    let of = file
+        .map_or_else(String::new, |file| format!(" of \"{}\"", name::text(file).escape_debug()));
+    let target = target.escape_debug();
+    let message = format!("the link \"{path}\" leads to \"{target}\"{of}, which does not exist");
+    builder.warning(Warning::new("dangling-link", message));
+}
+
 /// Warns of floats with more bits than their dtype has.
 pub(crate) fn rounded(builder: &mut FileBuilder, report: &mut Warnings<'_>, number: &Number) {
     if let Some(layout) = number.bit_layout

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use zt::{ErrorKind, Result};
 
 use crate::bytes::store::Store;
-use crate::structures::group::{Links, Target, dangling, is_group};
+use crate::structures::group::{Links, Target, is_group};
 use crate::structures::object_header::ObjectHeader;
 
 /// The most soft links in a chain: HDF5's own default.
@@ -38,13 +38,7 @@ impl Paths {
         Ok(links)
     }
 
-    /// The address of the object at a path from a group. If there is none, the code is
-    /// `unsupported`.
-    pub(crate) fn resolve(&mut self, store: &Store, from: u64, path: &[u8]) -> Result<u64> {
-        self.find(store, from, path)?.ok_or_else(|| dangling(path))
-    }
-
-    /// The same; `None` if there is none.
+    /// The address of the object at a path from a group; `None` if there is none.
     pub(crate) fn find(&mut self, store: &Store, from: u64, path: &[u8]) -> Result<Option<u64>> {
         let mut at = from;
         let mut hops = SOFT_LINKS;
@@ -72,7 +66,7 @@ impl Paths {
                     store.charge(further.len() as u64)?;
                     go(&mut at, &further, &mut parts);
                 }
-                Some(Target::Elsewhere) | None => return Ok(None),
+                Some(Target::External { .. } | Target::Unknown) | None => return Ok(None),
             }
         }
         Ok(Some(at))

@@ -223,7 +223,7 @@ impl<'o> Sources<'o> {
     }
 
     /// The file with that name; `None` if it is missing.
-    fn open(&mut self, from: &Hdf5File, location: &[u8]) -> Opened {
+    pub(crate) fn open(&mut self, from: &Hdf5File, location: &[u8]) -> Opened {
         let refused = |why| {
             let location = name::text(location);
             Error::from(Hdf5Fault::Location { location, why })

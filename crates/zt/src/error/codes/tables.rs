@@ -82,6 +82,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "not-tensor", from: "HDF5, NumPy, ONNX, PyTorch, pickles, checkpoints", meaning: "something in the file is not a tensor and is left out: strings, records, dates, references, Python objects, an object that only holds tensors, opaque bytes, no elements at all, or another file in an archive; the file is sound" },
     WarningInfo { code: "pickle-unread", from: "PyTorch", meaning: "other members of the archive may be pickles, and were not looked into: they are too many, or too long together" },
     WarningInfo { code: "missing-source", from: "HDF5", meaning: "a file or a dataset that a virtual dataset names does not exist; the values there are the fill value" },
+    WarningInfo { code: "dangling-link", from: "HDF5", meaning: "a link leads to an object or a file that does not exist; such a link is legal, and nothing is listed for it" },
     WarningInfo { code: "rounded", from: "HDF5", meaning: "the floats have more bits than f64, such as long doubles; each value is rounded to the nearest f64" },
     WarningInfo { code: "unknown-type", from: "GGUF", meaning: "the type of a tensor is unknown or retired; its bytes are kept, up to the next tensor" },
     WarningInfo { code: "split", from: "GGUF", meaning: "the file is one of a set, and its name does not show where the others are; they are not read" },
