@@ -514,6 +514,7 @@ fn a_sum_that_no_number_holds_is_null() {
 }
 
 /// The tree of objects with these sizes, in lines of depth, name and size.
+#[allow(clippy::unwrap_used, reason = "a failure here is the test's")]
 fn tree(objects: &[(&str, u64)], options: &[&str]) -> Vec<String> {
     let dir = tempdir().unwrap();
     let path = dir.path().join("x.safetensors");
