@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zt::formats::PackedType;
 use zt::{Memory, Source};
-use zt_foreign::{Packing, fnv1a, without_secrets};
+use zt_foreign::{Packing, fnv1a, refusal, without_secrets};
 
 #[test]
 fn bytes_are_the_same_wherever_reading_begins() {
@@ -62,4 +62,17 @@ fn hashes_as_published() {
     assert_eq!(fnv1a(*b"a"), 0xAF63_DC4C_8601_EC8C);
     assert_eq!(fnv1a(*b"tok_embeddings.weight"), 0x771E_F68A_9B91_C762);
     assert_eq!(fnv1a([0; 32]), 0x0C82_1078_4D8A_F5A5);
+}
+
+#[test]
+fn locations_must_be_below_the_folder() {
+    for location in ["a", "./a", "a/b.bin", "..a", "a..b", "ä b", "a/./b", "a//b"] {
+        assert_eq!(refusal(location), None, "{location}");
+    }
+    for location in
+        ["", ".", "./", "..", "../a", "a/../b", "a/..", "/a", "//a", "a\\b", "..\\a", "a\0"]
+    {
+        assert!(refusal(location).is_some(), "{location}");
+    }
+    assert_eq!(refusal("a:b").is_some(), cfg!(windows));
 }

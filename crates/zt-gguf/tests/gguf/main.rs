@@ -15,9 +15,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use zt::{DigestAlgorithm, ErrorKind, File, HashOptions, Memory, OpenOptions, Value, Writer};
+use zt::{
+    Attributes, DigestAlgorithm, ErrorKind, File, HashOptions, Memory, OpenOptions, Value, Writer,
+};
 use zt_foreign::{
-    ConvertOptions, FileKind, FileWriter, InputOptions, Job, Merged, Probe, Sink, Summary,
+    AttributeChange, ConvertOptions, FileKind, FileWriter, InputOptions, Job, Merged, Probe, Sink,
+    Summary,
 };
 use zt_gguf::{GGUF, Gguf};
 
@@ -452,4 +455,74 @@ fn a_file_that_is_cut_keeps_the_tensors_before_the_cut() {
     let faults: Vec<_> = entries.iter().filter_map(|entry| entry.fault()).collect();
     assert!(faults.iter().all(|fault| fault.code() == "bounds"));
     assert!(!faults.is_empty() && faults.len() < count && entries.len() == count);
+}
+
+/// The type and the value that an attribute gets.
+fn set(value_type: Option<&str>, value: impl Into<Value>) -> Option<(String, Value)> {
+    let mut attributes = Attributes::new();
+    let value_type = value_type.map(str::to_owned);
+    let change = AttributeChange { key: "k".to_owned(), values: vec![value.into()], value_type };
+    Gguf.set_attribute(&mut attributes, &change).ok()?;
+    let types = attributes.get("gguf.types").and_then(Value::as_array).unwrap();
+    let [_, value_type] = types[0].as_array().unwrap() else { panic!("{types:?}") };
+    let value_type = value_type.as_str().unwrap().to_owned();
+    Some((value_type, attributes.get("k").unwrap().clone()))
+}
+
+#[test]
+fn types_have_short_names() {
+    for (short, long) in [
+        ("u8", "uint8"),
+        ("i64", "int64"),
+        ("f32", "float32"),
+        ("uint16", "uint16"),
+        ("array[int32]", "array[int32]"),
+    ] {
+        let value: Value =
+            if short.starts_with('a') { vec![Value::from(1u64)].into() } else { 1u64.into() };
+        assert_eq!(set(Some(short), value).unwrap().0, long);
+    }
+    assert_eq!(set(Some("str"), "a").unwrap().0, "string");
+    assert_eq!(set(Some("bool"), true).unwrap().0, "bool");
+    for none in ["", "u", "s", "b", "u128", "f16", "U8", "array[u8]"] {
+        assert_eq!(set(Some(none), 1u64), None, "{none}");
+    }
+}
+
+#[test]
+fn a_cast_rounds_floats_and_refuses_what_is_out_of_range() {
+    let cast = |name, value: Value| set(Some(name), value).map(|(_, value)| value);
+    assert_eq!(cast("float32", 0.1.into()), Some(Value::Float(0.1f32.into())));
+    assert_eq!(cast("float32", 3u64.into()), Some(Value::Float(3.0)));
+    assert_eq!(cast("float64", (-3i64).into()), Some(Value::Float(-3.0)));
+    assert_eq!(cast("float32", 1e300.into()), None);
+    assert_eq!(cast("uint8", 256u64.into()), None);
+    assert_eq!(cast("uint8", 1.0.into()), None);
+    assert_eq!(cast("string", 1u64.into()), None);
+    let pair = Value::from(vec![Value::from(1u64), 0.5.into()]);
+    let floats = Value::from(vec![Value::Float(1.0), 0.5.into()]);
+    assert_eq!(cast("array[float32]", pair.clone()), Some(floats));
+    assert_eq!(cast("array[uint32]", pair), None);
+}
+
+#[test]
+fn values_without_a_type_get_the_first_usual_one_that_holds_them() {
+    let of = |value: Value| set(None, value).map(|(value_type, _)| value_type);
+    for (value, expected) in [
+        (Value::from(1u64), Some("uint32")),
+        ((1u64 << 32).into(), Some("uint64")),
+        ((-1i64).into(), Some("int32")),
+        (i64::MIN.into(), Some("int64")),
+        (0.5.into(), Some("float32")),
+        (0.1.into(), Some("float64")),
+        ("text".into(), Some("string")),
+        (true.into(), Some("bool")),
+        (vec![Value::from(1u64), (-1i64).into()].into(), Some("array[int32]")),
+        (vec![Value::from(1u64), (-1i64).into(), (1u64 << 40).into()].into(), Some("array[int64]")),
+        (vec![Value::from("a"), 1u64.into()].into(), None),
+        (vec![1u8].into(), None),
+        (Value::Null, None),
+    ] {
+        assert_eq!(of(value.clone()).as_deref(), expected, "{value:?}");
+    }
 }

@@ -398,3 +398,47 @@ fn refuses_names_above_the_limit() {
     let error = opened(2).unwrap_err();
     assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, "pickle"));
 }
+
+#[test]
+fn numbers_in_names_are_written_as_in_python() {
+    let name = |key: Py| {
+        let file = opened(file(
+            &Py::Dict(vec![(key, vector("FloatStorage", "f", 4))]),
+            &[("f", 4, vec![0; 16])],
+        ))
+        .unwrap();
+        file.names().next().unwrap().to_owned()
+    };
+    for (value, text) in [
+        (0.0, "0.0"),
+        (-0.0, "-0.0"),
+        (2.5, "2.5"),
+        (1e15, "1000000000000000.0"),
+        (9_999_999_999_999_998.0, "9999999999999998.0"),
+        (1e16, "1e+16"),
+        (1.5e16, "1.5e+16"),
+        (-1e22, "-1e+22"),
+        (1e100, "1e+100"),
+        (0.0001, "0.0001"),
+        (0.000_01, "1e-05"),
+        (1.25e-9, "1.25e-09"),
+        (5e-324, "5e-324"),
+        (f64::INFINITY, "inf"),
+        (f64::NEG_INFINITY, "-inf"),
+        (f64::NAN, "nan"),
+    ] {
+        assert_eq!(name(Py::Float(value)), text);
+    }
+    for ((real, imaginary), text) in [
+        ((1.0, -2.0), "(1-2j)"),
+        ((1.5, 2.0), "(1.5+2j)"),
+        ((0.0, 2.0), "2j"),
+        ((-0.0, 2.0), "(-0+2j)"),
+        ((0.0, -0.0), "-0j"),
+        ((1e16, f64::INFINITY), "(1e+16+infj)"),
+        ((1.0, f64::NAN), "(1+nanj)"),
+    ] {
+        let parts = vec![Py::Float(real), Py::Float(imaginary)];
+        assert_eq!(name(call("builtins", "complex", parts)), text);
+    }
+}
