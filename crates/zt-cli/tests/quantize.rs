@@ -261,3 +261,30 @@ fn blocks_of_ggml_are_written_to_zt_and_gguf() {
     assert_eq!(refused(&["--type", "q4_k"]), Some(2));
     zt!["quantize", model, path("out.gguf"), "--type", "q8_0"].exits(2);
 }
+
+/// `general.file_type` of GGUF says which type most values have. It follows the values.
+#[test]
+fn the_file_type_of_gguf_follows_its_values() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let mut writer = WriteOptions::new().create(path("model.zt")).unwrap();
+    writer.add("a", &Dense::from_slice(&[9, 64], &values()[..576]).unwrap()).unwrap();
+    writer.add("norm", &Dense::from_slice(&[64], &values()[..64]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let (plain, blocks) = (path("plain.gguf"), path("q.gguf"));
+    zt!["convert", path("model.zt"), plain].exits(0);
+    zt!["meta", "set", plain, "general.file_type", "0", "--type", "uint32"].exits(0);
+    let file_type = |path: &std::path::Path| {
+        zt!["meta", "get", path, "general.file_type"].exits(0).text().trim().to_owned()
+    };
+    zt!["quantize", plain, blocks, "--type", "q8_0"].exits(0);
+    assert_eq!(file_type(&blocks), "7");
+    for (dtype, expected) in [("f16", "1"), ("bf16", "32"), ("f32", "0")] {
+        zt!["convert", blocks, path("dense.gguf"), "--dense", "--dtype", dtype, "--force"].exits(0);
+        assert_eq!(file_type(&path("dense.gguf")), expected, "{dtype}");
+    }
+    // What does not change stays, also where it is wrong.
+    zt!["meta", "set", plain, "general.file_type", "9"].exits(0);
+    zt!["convert", plain, path("copy.gguf")].exits(0);
+    assert_eq!(std::fs::read(&plain).unwrap(), std::fs::read(path("copy.gguf")).unwrap());
+}

@@ -117,6 +117,15 @@ impl Metadata {
         self.pairs.extend(value_type.map(|value_type| (key, value_type, value)));
     }
 
+    /// Gives a pair another value, if there is one with this key and its type holds the value.
+    pub(super) fn replace(&mut self, key: &str, new: Value) {
+        if let Some((_, value_type, value)) = self.pairs.iter_mut().find(|(known, ..)| known == key)
+            && value_type.write(&new, &mut Vec::new())
+        {
+            *value = new;
+        }
+    }
+
     pub(super) fn remove(&mut self, key: &str) {
         self.pairs.retain(|(known, ..)| known != key);
     }

@@ -66,6 +66,14 @@ impl TensorType {
         }
     }
 
+    /// The dtype, or the format of the blocks.
+    pub(super) fn name(self) -> String {
+        match self {
+            TensorType::Plain(dtype) => dtype.to_string(),
+            other => other.format(),
+        }
+    }
+
     pub(super) fn format(self) -> String {
         match self {
             TensorType::Plain(_) => "dense".to_owned(),

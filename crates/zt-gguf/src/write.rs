@@ -52,6 +52,18 @@ impl FileWriter for Gguf {
                 metadata.add(key, value);
             }
         }
+        if tensors.iter().any(Tensor::is_changed) {
+            let types = tensors.iter().filter(|tensor| tensor.stored.len() > 1);
+            let types = types.map(|tensor| {
+                let count = element_count(&tensor.stored).unwrap_or(0);
+                (tensor.tensor_type.name(), count)
+            });
+            let types: Vec<(String, u64)> = types.collect();
+            let types = types.iter().map(|(name, count)| (name.as_str(), *count));
+            if let Some(number) = zt::ggml::file_type(types) {
+                metadata.replace(zt::ggml::FILE_TYPE, u64::from(number).into());
+            }
+        }
         let header = header(&metadata, &tensors, alignment)?;
         sink.write_all(&header)?;
         pad(sink, header.len() as u64, alignment)?;
@@ -100,6 +112,13 @@ struct Tensor<'i> {
 }
 
 impl Tensor<'_> {
+    /// Whether its type in the file is not the one that it has in its input.
+    fn is_changed(&self) -> bool {
+        let of = &self.object.tensor;
+        let before = TensorType::from_format(of.format()).map(TensorType::name);
+        before.or_else(|| Some(of.dtype()?.to_string())) != Some(self.tensor_type.name())
+    }
+
     fn write(
         &self,
         sink: &mut Sink<'_>,

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zt::formats::{Packing, Quantization};
-use zt::ggml::BlockType;
+use zt::formats::{Packing, Quantization, element_count};
+use zt::ggml::{BlockType, FILE_TYPE, file_type};
 use zt::{
-    DType, Dense, FloatType, OwnedTensor, Planes, Quantized4Bit, QuantizedGroup, Result, Source,
-    Tensor, View,
+    DType, Dense, File, FloatType, OwnedTensor, Planes, Quantized4Bit, QuantizedGroup, Result,
+    Source, Tensor, View,
 };
 use zt_foreign::{DATA, Input};
 
@@ -135,8 +135,30 @@ impl Quantize {
             return Err(input.blame(Fault::NoValues.into()));
         }
         let file = file.replace(|name, _| Some((made.remove(name)?, sources.remove(name)?)))?;
+        let file = with_file_type(file)?;
         let input = Input::new(file, input.paths().to_vec());
         Ok(Quantized { input, objects, kept })
+    }
+}
+
+/// The file with the type that most of its values have now, if its attributes say which that is, as GGUF's do.
+fn with_file_type(file: File) -> Result<File> {
+    let Some(mut attributes) = file.attributes()? else {
+        return Ok(file);
+    };
+    let entries = file.entries();
+    let matrices = entries.iter().filter_map(|entry| {
+        let tensor = entry.tensor().ok().filter(|tensor| tensor.shape().len() > 1)?;
+        let format = BlockType::from_format(tensor.format()).map(BlockType::format);
+        let name = format.or_else(|| Some(tensor.dtype()?.as_str()))?;
+        Some((name, element_count(tensor.shape()).unwrap_or(0)))
+    });
+    match file_type(matrices) {
+        Some(number) if attributes.get(FILE_TYPE).is_some_and(|old| old.as_u64().is_some()) => {
+            attributes.insert(FILE_TYPE, u64::from(number));
+            file.with_attributes(attributes)
+        }
+        _ => Ok(file),
     }
 }
 

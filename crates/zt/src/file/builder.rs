@@ -457,6 +457,17 @@ impl File {
         builder.build()
     }
 
+    /// The same file with these attributes.
+    ///
+    /// # Errors
+    ///
+    /// As [`File::select`].
+    pub fn with_attributes(&self, attributes: Attributes) -> Result<File> {
+        let mut builder = self.rebuilt(|name| Some(name.to_owned()))?;
+        builder.attributes(attributes);
+        builder.build()
+    }
+
     /// A builder with the objects that `choose` gives a name, and the attributes and warnings of the file.
     fn rebuilt(&self, choose: impl FnMut(&str) -> Option<String>) -> Result<FileBuilder> {
         let inner = &self.inner;
