@@ -1,9 +1,12 @@
 """Writing: values of every shape and library, all of it or nothing."""
 
 import array
+import contextlib
 import io
+import json
 import threading
 
+import gguf
 import ml_dtypes
 import numpy as np
 import pytest
@@ -420,3 +423,63 @@ def test_chunk_digests_verify_a_slice_and_can_be_left_out(tmp_path):
             tensor.numpy()
     with pytest.raises(zt.MisuseError, match="chunk_digests"):
         zt.Writer(whole, chunk_digests="md5")
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "gguf"])
+def test_an_edit_writes_another_kind_anew(tmp_path, kind):
+    path = tmp_path / f"m.{kind}"
+    values = {name: np.full(3, at, "f4") for at, name in enumerate("abcd")}
+    numbers = {"m.heads": 32} if kind == "gguf" else {}
+    zt.numpy.save_file(values, path, {"license": "MIT", "k": "v", **numbers})
+    with zt.edit(path) as edit:
+        edit.rename("a", "c2")
+        edit.remove("b")
+        edit.remove("d")
+        edit.rename("c", "d")
+        edit.attributes["license"] = "Apache-2.0"
+        del edit.attributes["k"]
+        if numbers:
+            edit.attributes["m.heads"] = 33
+        for old, new, error in (
+            ("a", "x", zt.TensorNotFoundError),
+            ("d", "c2", zt.MisuseError),
+            ("d", "", zt.MisuseError),
+        ):
+            with pytest.raises(error):
+                edit.rename(old, new)
+        with pytest.raises(zt.UnsupportedError, match=r"zt\.merge"):
+            edit.add("x", np.ones(2))
+        assert sorted(zt.open(path)) == list("abcd")
+    file = zt.open(path)
+    assert {name: tensor.numpy()[0] for name, tensor in file.items()} == {"c2": 0, "d": 2}
+    assert file.attributes["license"] == "Apache-2.0" and "k" not in file.attributes
+    if numbers:
+        assert file.attributes["m.heads"] == 33
+        reader = gguf.GGUFReader(path)
+        assert reader.fields["m.heads"].types == [gguf.GGUFValueType.UINT32]
+    before = path.read_bytes()
+    with contextlib.suppress(RuntimeError), zt.edit(path) as edit:
+        edit.remove("d")
+        raise RuntimeError
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "zt"])
+def test_an_index_follows_the_edit_of_its_shard(tmp_path, kind):
+    path = tmp_path / "m.zt"
+    zt.numpy.save_file({name: np.full(25, at, "f4") for at, name in enumerate("abcd")}, path)
+    split = zt.split(path, tmp_path / "set", max_shard_size=200, kind=kind)
+    with zt.edit(split.shards[1].path) as edit:
+        edit.remove("c")
+        edit.rename("d", "e")
+        if kind == "zt":
+            with pytest.raises(zt.UnsupportedError, match="index"):
+                edit.add("x", np.ones(2))
+    assert sorted(zt.open(split.index)) == ["a", "b", "e"]
+    assert json.loads(split.index.read_text())["metadata"]["total_size"] == 300
+    with pytest.raises(zt.UnsupportedError, match="sharded set"):
+        zt.edit(split.index)
+    old = split.shards[0].path.read_bytes()
+    with pytest.raises(zt.MisuseError) as error, zt.edit(split.shards[0].path) as edit:
+        edit.rename("a", "e")
+    assert error.value.code == "duplicate-name" and split.shards[0].path.read_bytes() == old

@@ -29,7 +29,7 @@ pub(crate) const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("crates/zt-formats", &["base", "formats"]),
-    ("crates/zt-model", &["arithmetic", "delta", "location", "examine"]),
+    ("crates/zt-model", &["arithmetic", "delta", "location", "examine", "edit"]),
     ("crates/zt-hdf5", &["bytes", "filters", "structures", "values", "vds", "tree"]),
     ("python", &["share", "read", "write", "whole", "safetensors"]),
 ];

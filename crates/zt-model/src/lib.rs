@@ -8,6 +8,7 @@ use zt::{File, Result};
 
 mod arithmetic;
 mod delta;
+mod edit;
 mod examine;
 mod location;
 
@@ -16,6 +17,7 @@ pub use delta::{
     Changes, Check, DeltaSummary, NewValues, Patch, delta, delta_to_path, is_delta, new_values,
     patch_in_place,
 };
+pub use edit::{Rewrite, edited_indexes};
 pub use examine::{
     EditedIndex, ExamineOptions, Finding, WrittenIndex, examine, indexes_of, is_blob, verify_blob,
     write_index,

@@ -99,12 +99,27 @@ def test_tied_tensors_are_stored_once_and_keep_their_names(tmp_path):
     path = tmp_path / "model.zt"
     zt.torch.save_file(tensors, path)
     assert path.stat().st_size < 1.5 * weight.nbytes
-    loaded = zt.torch.load_file(path)
-    assert set(loaded) == set(tensors)
-    assert loaded["embed"].data_ptr() != loaded["head"].data_ptr()
-    tied = zt.torch.load_file(path, tied=True)
-    assert tied["embed"] is tied["head"]
-    assert same(tied["embed"], weight)
+    # A file of torch has the same tie.
+    torch.save(tensors, tmp_path / "model.pt")
+    for source in (path, tmp_path / "model.pt"):
+        tied = zt.torch.load_file(source)
+        assert set(tied) == set(tensors)
+        assert tied["embed"] is tied["head"]
+        assert same(tied["embed"], weight)
+        apart = zt.torch.load_file(source, tied=False)
+        assert apart["embed"].data_ptr() != apart["head"].data_ptr()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_device_that_is_not_there_is_named(tmp_path):
+    path = tmp_path / "model.zt"
+    zt.torch.save_file({"a": torch.ones(2)}, path)
+    for load in (
+        lambda: zt.torch.load_file(path, device="cuda"),
+        lambda: zt.open(path)["a"].torch("cuda:0"),
+    ):
+        with pytest.raises(zt.MisuseError, match="'cuda.*is not there"):
+            load()
 
 
 def test_loaded_tensors_do_not_share_a_storage(tmp_path):

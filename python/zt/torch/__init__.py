@@ -27,7 +27,7 @@ import zt
 from .. import _zt
 from .._dtypes import TO_SAFETENSORS
 from ._delta import apply_delta, patches
-from ._memory import SPARSE, Ring, dtype_of, identity_of, part_of, to_device, to_torch
+from ._memory import SPARSE, Ring, device_of, dtype_of, identity_of, part_of, to_device, to_torch
 
 __all__ = [
     "LazyTensor",
@@ -139,7 +139,7 @@ def load(
     data: bytes | bytearray | memoryview, device: str | torch.device = "cpu"
 ) -> dict[str, torch.Tensor]:
     """All tensors of a file in memory: see :func:`load_file`."""
-    return _load(data, device, None, None, None, tied=False)
+    return _load(data, device, None, None, None, tied=True)
 
 
 def load_file(
@@ -148,7 +148,7 @@ def load_file(
     *,
     threads: int | None = None,
     progress: Progress | None = None,
-    tied: bool = False,
+    tied: bool = True,
     storage_options: dict[str, Any] | None = None,
 ) -> dict[str, torch.Tensor]:
     """All tensors of a file of any kind.
@@ -162,8 +162,8 @@ def load_file(
             Copies to CUDA go through pinned memory, while the next tensors are read.
         threads: how many threads read; ``None`` takes all cores.
         progress: is called with the bytes since its last call.
-        tied: whether names with the same stored bytes get the same tensor. By default each name
-            has values of its own.
+        tied: whether names with the same stored bytes get the same tensor, as they had when it was
+            saved. With ``False`` each name has values of its own.
         storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Raises:
@@ -183,7 +183,7 @@ def _load(
     *,
     tied: bool,
 ) -> dict[str, torch.Tensor]:
-    device = torch.device(device)
+    device = device_of(device)
     loaded: dict[str, torch.Tensor] = {}
     with zt.open(source, storage_options=storage_options) as file:
         twins = _twins(file) if tied else {}
@@ -288,7 +288,7 @@ def load_model(
     Raises:
         RuntimeError: names are missing or unexpected and `strict` is set, or shapes differ.
     """
-    target = torch.device(device)
+    target = device_of(device)
     state = model.state_dict()
     with zt.open(filename) as file:
         # Views of the file where it can lend its bytes, so the model has the only copy.

@@ -10,6 +10,7 @@ from torch.utils.dlpack import from_dlpack
 
 from .. import _zt
 from .._dtypes import OF_ZT
+from .._errors import MisuseError
 
 if TYPE_CHECKING:
     from .. import Tensor
@@ -34,11 +35,26 @@ def dtype_of(tensor: Tensor) -> torch.dtype:
     return dtype
 
 
+def device_of(device: str | torch.device) -> torch.device:
+    """The device.
+
+    Raises:
+        MisuseError: it is of CUDA, and torch sees no GPU.
+    """
+    place = torch.device(device)
+    if place.type == "cuda" and not torch.cuda.is_available():
+        raise MisuseError(
+            f"the device {str(device)!r} is not there: torch.cuda.is_available() is False",
+            code="misuse",
+        )
+    return place
+
+
 def to_torch(
     tensor: Tensor, device: str | torch.device | None = None, copy: bool | None = None
 ) -> torch.Tensor:
     """A tensor of a file as one of torch: see ``zt.Tensor.torch``."""
-    place = torch.device("cpu" if device is None else device)
+    place = device_of("cpu" if device is None else device)
     if tensor.format in SPARSE:
         return _sparse(tensor, place)
     if place.type == "meta":

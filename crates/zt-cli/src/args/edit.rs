@@ -10,11 +10,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use serde::Serialize;
-use zt::{
-    Editor, Error, ErrorKind, File, FileSource, Source, Storage, Tensor, WriteOptions, codes,
-};
+use zt::{Editor, Error, ErrorKind, File, FileSource, Source, Storage, WriteOptions, codes};
 use zt_convert::{Index, Input, ZT};
-use zt_model::{EditedIndex, indexes_of};
+use zt_model::{EditedIndex, edited_indexes, indexes_of};
 
 use crate::args::input::{InputArgs, Truncated};
 use crate::failure::{Exit, Failure};
@@ -93,16 +91,7 @@ impl EditArgs {
         file: &File,
         new: impl Fn(&str) -> Option<String>,
     ) -> Result<Vec<EditedIndex>, Failure> {
-        let removed = file.entries().into_iter().filter(|entry| new(entry.name()).is_none());
-        let len = |tensor: Tensor<'_>| {
-            let lens = tensor.components().map(|(role, _)| tensor.decoded_len(role));
-            lens.sum::<zt::Result<u64>>().ok()
-        };
-        let lens = removed.filter_map(|entry| len(entry.tensor().ok()?));
-        let removed = lens.fold(0, u64::saturating_add);
-        let indexes = indexes_of(&self.file)?.into_iter();
-        let indexes = indexes.map(|path| EditedIndex::new(path, &self.file, removed, &new));
-        Ok(indexes.collect::<zt::Result<_>>()?)
+        Ok(edited_indexes(&self.file, file, new)?)
     }
 
     /// Refuses a shard whose index would not have the objects that the edit adds.
