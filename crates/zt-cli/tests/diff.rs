@@ -338,6 +338,19 @@ fn a_summary_adds_up_modules() {
 }
 
 #[test]
+fn a_summary_says_which_types_change() {
+    let dir = tempdir().unwrap();
+    let (a, b) = (data("summary-a.safetensors"), dir.path().join("b.safetensors"));
+    zt!["convert", a, b, "--dtype", "f64"].exits(0);
+    let text = zt!["diff", "--summary", a, b].exits(0).text();
+    assert!(text.contains("4 objects: dtype f32 -> f64"), "{text}");
+    let types = zt!["diff", "--summary", "--json", a, b].exits(0).json()["types"].clone();
+    assert_eq!(types[2], json!({ "a": "f32", "b": "f64", "objects": 4 }));
+    let same = zt!["diff", "--summary", "--json", a, a].exits(0).json();
+    assert_eq!(same["types"], json!([]));
+}
+
+#[test]
 fn a_summary_is_a_table_with_four_digits() {
     let (a, b) = (data("summary-a.safetensors"), data("summary-b.safetensors"));
     let text = zt!["diff", "--summary", a, b].exits(1).text();

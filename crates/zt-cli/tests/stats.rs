@@ -80,7 +80,7 @@ fn problems_are_what_is_odd() {
     );
     let sound = ["stats", "--problems", "--include", "layers.[0-2].*"].map(AsRef::as_ref);
     let run = zt(sound.into_iter().chain([model.as_os_str()]));
-    assert_eq!((run.code, &*run.out), (Some(0), &b"3 objects, 0 odd\n"[..]));
+    assert_eq!((run.code, &*run.out), (Some(0), &b"3 objects, 0 with problems\n"[..]));
 }
 
 #[test]

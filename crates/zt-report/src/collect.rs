@@ -288,6 +288,9 @@ fn joined(a: Vec<Object>, b: Vec<Object>, distances: &Summary) -> Vec<Object> {
             _ => Change::of(Status::Incomparable),
         });
         after.before = before.histogram();
+        if before.value_type != after.value_type {
+            after.value_type = format!("{} → {}", before.value_type, after.value_type);
+        }
         after.name = before.name;
         all.push(after);
     }

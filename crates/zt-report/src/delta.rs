@@ -48,7 +48,7 @@ pub(crate) fn delta(tensor: &Tensor<'_>, is_sample: bool) -> Result<Option<Delta
     Ok(Some(delta))
 }
 
-/// How many stretches have a code, and how many there are; `None` if the component has not an element for each value.
+/// How many blocks have a code, and how many there are; `None` if the component has not an element for each value.
 fn stretches(tensor: &Tensor<'_>, role: &str) -> Result<Option<[u64; 2]>, Error> {
     tensor.verify(role)?;
     let byte_len = tensor.decoded_len(role)?;

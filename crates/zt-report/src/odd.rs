@@ -1,11 +1,11 @@
-//! What is odd in the values of objects.
+//! What is unusual in the values of objects.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use zt::stats::ObjectStats;
 
-/// Why an object is odd.
+/// A problem of the values of an object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Odd {
@@ -35,14 +35,14 @@ impl fmt::Display for Odd {
             Odd::AllZero => return f.write_str("all zero"),
             Odd::Constant => return f.write_str("constant"),
             Odd::Deviation(ratio) => {
-                return write!(f, "deviation {} times that of its like", digits(*ratio));
+                return write!(f, "deviation {} times that of similar tensors", digits(*ratio));
             }
         };
         write!(f, "{number} {}", if *number == 1 { one } else { many })
     }
 }
 
-/// What is odd in each of these objects.
+/// What is unusual in each of these objects: outliers among similar tensors, NaN, infinities, zeros.
 #[must_use]
 pub fn odd(objects: &[&ObjectStats]) -> Vec<Vec<Odd>> {
     let mut all: Vec<Vec<Odd>> = objects.iter().map(|stats| of_one(stats)).collect();

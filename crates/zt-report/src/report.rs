@@ -100,7 +100,7 @@ pub struct Object {
     pub stored: u64,
     /// Its values; `None` if they cannot be read.
     pub values: Option<ObjectStats>,
-    /// Why its values cannot be read, and what is odd in them.
+    /// Why its values cannot be read, and what is unusual in them.
     pub problems: Vec<String>,
     /// The histogram in the first of two files.
     pub before: Option<Histogram>,
@@ -243,7 +243,7 @@ impl Serialize for Bins<'_> {
     }
 }
 
-/// Levels, and the least, the greatest, the mean and the deviation of the scales.
+/// Levels, and the minimum, the maximum, the mean and the deviation of the scales.
 #[derive(Serialize)]
 pub(crate) struct Levels<'r>(Bins<'r>, Option<(Exact, Exact, f64, f64)>);
 

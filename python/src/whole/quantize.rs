@@ -28,7 +28,7 @@ pub(crate) struct Quantization {
 
 #[pymethods]
 impl Quantization {
-    /// The errors of each quantized tensor, by its name: the greatest absolute error, the mean of the absolute
+    /// The errors of each quantized tensor, by its name: the largest absolute error, the mean of the absolute
     /// errors, and the root of their mean square over the deviation of the values. The last is ``None`` if all
     /// values are equal.
     #[getter]

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// files
     #[arg(long)]
     only_values: bool,
-    /// Print how far the values of each object are from each other, the greatest relative change first;
+    /// Print how far the values of each object are from each other, the largest relative change first;
     /// compares as --only-values does
     #[arg(long, conflicts_with_all = ["values", "atol", "rtol", "dense", "only_values"])]
     summary: bool,
@@ -94,7 +94,7 @@ number of equal objects). Each change has `what`:
 The change of --summary is the norm of the difference over the norm in A. Pairs with a NaN or an
 infinity are left out of it, and counted if they differ. Keys: `a`, `b`, `objects` (each with
 `name`, `count`, `different`, `not_finite`, `relative`, `cosine` and `max_abs`), `tree` (null
-without --tree), `changed` (shapes that differ, and objects that cannot be read), `only_a`,
+without --tree), `types` (each with `a`, `b` and the number of `objects` whose type changes), `changed` (shapes that differ, and objects that cannot be read), `only_a`,
 `only_b` and `unchanged`.";
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -137,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     if arguments.summary {
         let found = zt::diff::summary(&a, &b, &options)?;
         drop(progress);
-        return summary::print(arguments, &a, found, output).map(|exit| exit.max(of_cut));
+        return summary::print(arguments, [&a, &b], found, output).map(|exit| exit.max(of_cut));
     }
     let mut diff = zt::diff::diff(&a, &b, &options)?;
     drop(progress);

@@ -164,6 +164,8 @@ fn print(report: &Report, out: &Path, bytes: u64, output: &mut Output) -> Result
         0 => String::new(),
         unread => format!(", {unread} without values that were read"),
     };
-    output.line(&format!("{out}: {bytes}; {objects}, {problems}, {odd} odd{of_sample}{unread}"))?;
+    output.line(&format!(
+        "{out}: {bytes}; {objects}, {problems}, {odd} with unusual values{of_sample}{unread}"
+    ))?;
     Ok(Exit::Ok)
 }

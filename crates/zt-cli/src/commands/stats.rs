@@ -22,7 +22,7 @@ use crate::output::table::Table;
 use crate::output::text::{cell, count, digits, shape};
 use crate::output::tree::{Branch, Order, Summed, tree};
 
-/// Print statistics of the values of every object, and what is odd in them
+/// Print statistics of the values of every object, and their problems
 ///
 /// Sparse objects count with their zeros, quantized ones by their decoded values, complex numbers by their
 /// absolute values. Minimum, maximum, mean and deviation are of the finite values.
@@ -31,10 +31,10 @@ use crate::output::tree::{Branch, Order, Summed, tree};
 pub(crate) struct Arguments {
     #[command(flatten)]
     files: FilesArgs,
-    /// Print only objects that are odd, and exit with 1 if there are any
+    /// Print only objects with problems, and exit with 1 if there are any
     #[arg(long)]
     problems: bool,
-    /// Order of the objects [default: offset]; by a number, the greatest first
+    /// Order of the objects [default: offset]; by a number, the largest first
     #[arg(long, value_enum)]
     sort: Option<Sort>,
     /// Print only the first N objects
@@ -59,10 +59,9 @@ Examples:
   zt stats --sort std --top 10 model.gguf
   zt stats --tree --depth 3 model.zt
 
-An object is odd if it has NaN or infinities, if all of its values are equal, or if a matrix has
-rows or columns of zeros only. It is also odd if its deviation is more than 10 times, or less than a
-tenth, of the median of its like. Its like are objects of one shape whose names differ only in
-numbers, at least four of them.
+Problems are NaN and infinities, values that are all equal, and rows or columns of zeros in a matrix. An
+object is also an outlier if its deviation is more than 10 times, or less than a tenth, of the median
+of similar tensors. Those are at least four of one shape whose names differ only in numbers.
 
 For several files, --json prints a list of documents, and the exit code is the highest one.";
 
@@ -70,9 +69,9 @@ For several files, --json prints a list of documents, and the exit code is the h
 enum Sort {
     /// By name
     Name,
-    /// The smallest value
+    /// The minimum
     Min,
-    /// The greatest value
+    /// The maximum
     Max,
     /// The mean
     Mean,
@@ -86,7 +85,7 @@ enum Sort {
     Inf,
 }
 
-/// An object with what is odd in it.
+/// An object with its problems.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -164,7 +163,7 @@ fn print(
         0 => String::new(),
         unread => format!(", {unread} not read"),
     };
-    answer.text(&format!("{of}, {odd} odd{unread}"))?;
+    answer.text(&format!("{of}, {odd} with problems{unread}"))?;
     Ok(exit)
 }
 
@@ -235,8 +234,9 @@ fn cells(stats: &Stats) -> [String; 5] {
 }
 
 fn table(rows: &[Row]) -> Table {
-    let mut table =
-        Table::new(&["NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "ODD"]);
+    let mut table = Table::new(&[
+        "NAME", "TYPE", "SHAPE", ">MIN", ">MAX", ">MEAN", ">STD", ">ZEROS", "PROBLEMS",
+    ]);
     for row in rows {
         let value_type = row.r#type.as_deref().map_or("?".into(), cell);
         let head = [cell(&row.name).into_owned(), value_type.into_owned(), shape(&row.shape)];

@@ -94,7 +94,7 @@ export const COLORINGS: Record<string, (items: Item[]) => Coloring> = {
     label: (sums) => (sums.problems > 0 ? `${sums.problems} with problems` : "no problems"),
     legend: [
       { color: GOOD, label: "no problems" },
-      { color: BAD, label: "damaged or odd" },
+      { color: BAD, label: "with problems" },
     ],
     isRamp: false,
   }),

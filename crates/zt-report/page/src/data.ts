@@ -32,7 +32,7 @@ type Exact = number | string;
 
 export type Status = "same" | "changed" | "added" | "removed" | "incomparable";
 
-/** The least, the greatest, the mean and the deviation of finite values. */
+/** The minimum, the maximum, the mean and the deviation of finite values. */
 type Finite = [Exact, Exact, number, number];
 
 /** What an object of a delta changes. */

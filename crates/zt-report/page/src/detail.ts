@@ -63,11 +63,11 @@ export function drawDetail(report: Report) {
     const { levels, scales } = found;
     const used = plural(levels.counts.filter((count) => count > 0).length, "level", "levels");
     const range = `${levels.start} to ${levels.start + levels.counts.length - 1}`;
-    const [least, greatest, mean] = scales ?? [];
+    const [min, max, mean] = scales ?? [];
     return [
       h("h4", {}, "Levels before scaling"),
       bars("Levels", levels, undefined, isLog),
-      h("p", { class: "caption" }, `${used} in use, ${range}. `, scales !== null && `Scales: ${digits(least)} to ${digits(greatest)}, mean ${digits(mean)}.`),
+      h("p", { class: "caption" }, `${used} in use, ${range}. `, scales !== null && `Scales: ${digits(min)} to ${digits(max)}, mean ${digits(mean)}.`),
     ];
   }
 
@@ -97,7 +97,7 @@ function facts(item: Item, delta: Delta | undefined) {
     if (delta.base !== null) rows.push(["name in the base", delta.base]);
     if (delta.stretches) {
       const [changed, all] = delta.stretches;
-      rows.push(["stretches that change", `${changed.toLocaleString("en")} of ${all.toLocaleString("en")}`]);
+      rows.push(["blocks that change", `${changed.toLocaleString("en")} of ${all.toLocaleString("en")}`]);
     }
   }
   if (item.change) {
@@ -106,7 +106,7 @@ function facts(item: Item, delta: Delta | undefined) {
     if (status === "changed") {
       rows.push(
         ["relative change", change(item)],
-        ["greatest change", digits(maxAbs)],
+        ["max abs change", digits(maxAbs)],
         ["cosine", cosine === null ? "–" : cosine.toFixed(7)],
         ["different", `${different.toLocaleString("en")} (${percent(different / (item.count || 1))})`],
       );
@@ -115,8 +115,8 @@ function facts(item: Item, delta: Delta | undefined) {
   if (item.count !== undefined) {
     rows.push(
       ["values", item.count.toLocaleString("en")],
-      ["least", digits(item.min)],
-      ["greatest", digits(item.max)],
+      ["min", digits(item.min)],
+      ["max", digits(item.max)],
       ["mean", digits(item.mean)],
       ["deviation", digits(item.std)],
       ["zeros", item.count > 0 ? `${item.zeros.toLocaleString("en")} (${percent(item.zeros / item.count)})` : "0"],

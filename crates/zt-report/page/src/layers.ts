@@ -4,11 +4,11 @@ import { scaleLinear } from "d3-scale";
 
 import type { Item } from "./data";
 import { h, s } from "./dom";
-import { abridged, percent } from "./text";
+import { abridged, digits, percent } from "./text";
 
 const WIDTH = 900;
 const HEIGHT = 190;
-const [LEFT, BASE] = [64, HEIGHT - 34];
+const [LEFT, BASE] = [84, HEIGHT - 34];
 
 /** Undefined if no names have numbers, or if nothing changed. */
 export function drawLayers(items: Item[], onSelect: (item: Item) => void) {
@@ -33,7 +33,7 @@ export function drawLayers(items: Item[], onSelect: (item: Item) => void) {
   for (const tick of y.ticks(4)) {
     chart.append(
       s("line", { class: "rule", x1: LEFT, x2: WIDTH, y1: y(tick), y2: y(tick) }),
-      s("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, percent(tick)),
+      s("text", { x: LEFT - 8, y: y(tick) + 4, "text-anchor": "end" }, `${digits(100 * tick)} %`),
     );
   }
   for (const tick of x.ticks(12).filter(Number.isInteger)) {

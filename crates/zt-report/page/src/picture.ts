@@ -7,7 +7,7 @@ import type { Item, Picture } from "./data";
 import { h } from "./dom";
 import { digits } from "./text";
 
-/** The greatest height of a picture in pixels of the page, before it is enlarged. */
+/** The largest height of a picture in pixels of the page, before it is enlarged. */
 const TALLEST = 384;
 
 /** The blocks of a matrix as pixels, which can be enlarged. */

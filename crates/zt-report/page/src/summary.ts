@@ -21,20 +21,20 @@ export function drawSummary(report: Report) {
     {},
     h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
     h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
-    h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, files.length > 1 ? at : undefined)), oddities(report)),
+    h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, which(files, at))), problems(report)),
     last.delta && files.length === 1 && h("p", { class: "caption" }, "A delta: how far values move is seen with the base, zt report BASE DELTA --base BASE."),
     report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),
-    ...files.flatMap((file) => lists(file)),
+    ...files.flatMap((file, at) => lists(file, which(files, at))),
   );
 }
 
 /** What the figures show. Of values that were not read they show nothing. */
-function oddities({ items, isSample }: Report) {
-  const label = "damaged or odd";
-  const odd = items.filter((item) => item.problems.length > 0).length;
+function problems({ items, isSample }: Report) {
+  const label = "with problems";
+  const found = items.filter((item) => item.problems.length > 0).length;
   const unread = items.filter((item) => item.count === undefined && item.problems.length === 0).length;
   const also = unread > 0 ? `${plural(unread, "object", "objects")} not read` : isSample ? "none in the sample" : "";
-  if (odd > 0) return card(label, plural(odd, "object", "objects"), ["see the table", unread > 0 && also].filter(Boolean).join("; "), "bad");
+  if (found > 0) return card(label, plural(found, "object", "objects"), ["see the table", unread > 0 && also].filter(Boolean).join("; "), "bad");
   if (unread > 0 && unread === items.length) return card(label, "not looked at", "values were not read");
   return card(label, "0 objects", also || "no NaN, no dead rows, no outliers", also ? "" : "good");
 }
@@ -59,11 +59,17 @@ function statuses({ items }: Report) {
   for (const { change } of items) counts.set(change!.status, (counts.get(change!.status) ?? 0) + 1);
   const all = ["changed", "same", "added", "removed", "incomparable"];
   const shown = all.filter((status) => counts.has(status) || status === "changed");
-  return shown.map((status) => card(status, (counts.get(status) ?? 0).toLocaleString("en"), status === "incomparable" ? "other shapes or unreadable" : "objects"));
+  const retyped = items.filter((item) => item.type.includes(" → "));
+  const types = [...new Set(retyped.map((item) => item.type))];
+  const other = retyped.length > 0 && card("other type", plural(retyped.length, "object", "objects"), abridged(types.join(", "), 60));
+  const cards = shown.map((status) => card(status, (counts.get(status) ?? 0).toLocaleString("en"), status === "incomparable" ? "other shapes or unreadable" : "objects"));
+  return other ? [...cards, other] : cards;
 }
 
-function verified(file: FileSummary, at: number | undefined) {
-  const which = at === undefined ? "" : at === 0 ? ", first file" : ", second file";
+/** Says of which file something is, where there are two. */
+const which = (files: FileSummary[], at: number) => (files.length === 1 ? "" : at === 0 ? ", first file" : ", second file");
+
+function verified(file: FileSummary, which: string) {
   const { problems, unverified } = file;
   const label = (file.is_verified ? "verified" : "headers only") + which;
   const note = unverified > 0 ? `${plural(unverified, "component has", "components have")} no digest` : "all digests match";
@@ -71,13 +77,13 @@ function verified(file: FileSummary, at: number | undefined) {
   return card(label, file.is_verified ? "ok" : "not verified", file.is_verified ? note : "values were not read", file.is_verified ? "good" : "");
 }
 
-function lists(file: FileSummary): Node[] {
+function lists(file: FileSummary, which: string): Node[] {
   const found: Node[] = [];
   const add = (label: string, { count, first }: Findings, isOpen: boolean) => {
     if (count === 0) return;
     const lines = first.map(({ code, message }) => h("li", {}, h("code", {}, code), " ", h("bdi", {}, printable(message))));
     const more = count > first.length && h("li", {}, `and ${count - first.length} more`);
-    found.push(h("details", { open: isOpen }, h("summary", {}, label), h("ul", { tabindex: 0 }, ...lines, more)));
+    found.push(h("details", { open: isOpen }, h("summary", {}, label + which), h("ul", { tabindex: 0 }, ...lines, more)));
   };
   add(plural(file.problems.count, "problem", "problems"), file.problems, true);
   add(plural(file.warnings.count, "warning", "warnings"), file.warnings, false);
@@ -85,7 +91,7 @@ function lists(file: FileSummary): Node[] {
     const rows = file.attributes.map(([key, value]) =>
       h("tr", {}, h("th", { scope: "row" }, h("bdi", {}, printable(key))), h("td", {}, h("bdi", {}, printable(value)))),
     );
-    const label = plural(file.attributes.length, "attribute", "attributes");
+    const label = plural(file.attributes.length, "attribute", "attributes") + which;
     found.push(h("details", {}, h("summary", {}, label), h("table", { class: "attributes" }, h("tbody", {}, ...rows))));
   }
   return found;

@@ -4,7 +4,7 @@ import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } 
 
 import type { Item } from "./data";
 import { h } from "./dom";
-import { abridged, digits, human, percent, plural, printable, shape } from "./text";
+import { abridged, digits, human, narrow, percent, plural, printable, shape } from "./text";
 
 const ROW = 28;
 /** Rows in sight. */
@@ -16,7 +16,7 @@ interface Column {
   key: string;
   label: string;
   text(item: Item): string;
-  /** What it is sorted by: the greatest first for numbers. */
+  /** What it is sorted by: the largest first for numbers. */
   value?(item: Item): number | undefined;
   isNumber?: boolean;
   /** Whether narrow screens leave it out. */
@@ -36,7 +36,7 @@ const number = (key: string, label: string, value: Column["value"], text: Column
 });
 const SIZE = number("size", "Size", (item) => item.decoded, (item) => human(item.decoded));
 const figure = (key: "min" | "max" | "std", label: string, isExtra: boolean) =>
-  number(key, label, (item) => (item[key] === undefined ? undefined : Number(item[key])), (item) => digits(item[key]), isExtra);
+  number(key, label, (item) => (item[key] === undefined ? undefined : Number(item[key])), (item) => narrow(item[key]), isExtra);
 
 const OF_ONE: Column[] = [
   NAME,
@@ -54,7 +54,7 @@ const OF_TWO: Column[] = [
   NAME,
   number("status", "Status", (item) => STATUS[item.change!.status], (item) => item.change!.status),
   number("change", "Change", (item) => item.change!.relative ?? undefined, (item) => change(item)),
-  number("greatest", "Greatest", (item) => item.change!.maxAbs ?? undefined, (item) => digits(item.change!.maxAbs), true),
+  number("greatest", "Max abs", (item) => item.change!.maxAbs ?? undefined, (item) => digits(item.change!.maxAbs), true),
   number("cosine", "Cosine", (item) => item.change!.cosine ?? undefined, (item) => cosine(item), true),
   TYPE,
   SHAPE,
@@ -247,7 +247,7 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     refine();
   }
 
-  /** Places by the sorted column. Numbers come greatest first, and those without one last. */
+  /** Places by the sorted column. Numbers come largest first, and those without one last. */
   function ordered(): number[] {
     const column = columns.find(({ key }) => key === sorted.key)!;
     const keys = keysOf(column);

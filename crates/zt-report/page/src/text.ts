@@ -35,6 +35,11 @@ export function digits(value: number | string | null | undefined): string {
   return value.toExponential(2);
 }
 
+/** As `digits`, for a column that has no room for a long integer. */
+export function narrow(value: number | string | undefined): string {
+  return digits(typeof value === "string" && value.length > 9 ? Number(value) : value);
+}
+
 /** `1.2 M`: a count with its unit. */
 export function large(count: number): string {
   for (const [unit, name] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e4, "k"]] as const) {
@@ -47,6 +52,6 @@ export const plural = (count: number, one: string, many: string) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 export const percent = (part: number) =>
-  part === 0 ? "0 %" : part < 0.001 ? "<0.1 %" : `${(100 * part).toFixed(part > 0.999 && part < 1 ? 2 : 1)} %`;
+  part === 0 ? "0 %" : part < 0.001 ? "<0.1 %" : part >= 1000 ? `${(100 * part).toExponential(1)} %` : `${(100 * part).toFixed(part > 0.999 && part < 1 ? 2 : 1)} %`;
 
 export const shape = (extents: number[]) => (extents.length === 0 ? "scalar" : extents.join("×"));

@@ -1,24 +1,26 @@
 //! `zt diff --summary`: how far two versions are from each other, by object or by module.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use zt::File;
 use zt::diff::{Distance, Summary};
+use zt::manifest::Text;
 
-use super::{Arguments, Text, bodies, judged, no_difference};
+use super::{Arguments, Text as Lines, bodies, judged, no_difference};
 use crate::failure::{Exit, Failure, of_findings};
 use crate::output::Output;
 use crate::output::json::{object, path_text};
 use crate::output::table::Table;
-use crate::output::text::{self, cell, digits};
+use crate::output::text::{self, cell, count, digits};
 use crate::output::tree::{Order, Summed, tree};
 use crate::output::value::Float;
 
-/// Prints the summary of `first` and the second file.
+/// Prints the summary of two files.
 pub(super) fn print(
     arguments: &Arguments,
-    first: &File,
+    [first, second]: [&File; 2],
     summary: Summary,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -37,17 +39,28 @@ pub(super) fn print(
     let branches = arguments.tree.then(|| tree(&named, Order::Size, depth));
     let same = named.iter().filter(|(_, row)| row.0.different == 0).count();
     let (only_a, only_b) = (&summary.only_a, &summary.only_b);
+    let mut types: BTreeMap<(Option<Text>, Option<Text>), u64> = BTreeMap::new();
+    for (name, _) in &named {
+        let of = |file: &File| file.tensor(name).ok()?.value_type();
+        let (a, b) = (of(first), of(second));
+        if a != b {
+            *types.entry((a, b)).or_default() += 1;
+        }
+    }
     let is_same = same == named.len() && only_a.is_empty() && only_b.is_empty();
 
     let printed = if output.json {
         let objects = named.iter().map(|(name, figures)| Row { name, figures });
         let others = changed.iter();
         let others = others.map(|(name, changes)| object! { name, changes: bodies(changes) });
+        let types = types.iter();
+        let types = types.map(|((a, b), objects)| object! { a, b, objects });
         output.document(&object! {
             a: path_text(&arguments.a),
             b: path_text(&arguments.b),
             objects: objects.collect::<Vec<_>>(),
             tree: &branches,
+            types: types.collect::<Vec<_>>(),
             changed: others.collect::<Vec<_>>(),
             only_a,
             only_b,
@@ -66,9 +79,13 @@ pub(super) fn print(
             lines.push(table.render(output.colored()));
         }
         let names = [&arguments.a, &arguments.b].map(|path| text::path(path));
-        let text = Text { names, first };
+        let text = Lines { names, first };
         for (name, changes) in &changed {
             lines.extend(text.of_object(name, changes));
+        }
+        for ((a, b), objects) in &types {
+            let [a, b] = [a, b].map(|name| name.as_deref().map_or("none".into(), cell));
+            lines.push(format!("{}: dtype {a} -> {b}", count(*objects, "object", "objects")));
         }
         lines.extend(text.only(only_a, only_b));
         lines.push(if is_same && changed.is_empty() {
@@ -114,7 +131,7 @@ impl Summed for Figures {
         self.0.append(&other.0);
     }
 
-    /// The greatest change first, and before it NaN and infinities, which have no distance.
+    /// The largest change first, and before it NaN and infinities, which have no distance.
     fn size(&self) -> u64 {
         match self.0.not_finite {
             // Numbers that are not negative have the order of their bits.
