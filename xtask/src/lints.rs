@@ -12,7 +12,6 @@ const LINT: &str = "#![deny(clippy::arithmetic_side_effects, clippy::indexing_sl
 const EXEMPT: &[(&str, &str)] = &[
     ("zt-candle", "it passes values on"),
     ("zt-cli", "it prints what the other crates read"),
-    ("zt-model", "it computes on tensors that `zt` has checked"),
     ("zt-report", "it draws figures"),
 ];
 

@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{end_of_read, in_memory, zeroed};
 use zt::foreign::on_all_cores;
 use zt::formats::{dense_byte_len, element_count};
 use zt::{
-    Blob, Bytes, Component, Dense, Elements, Error, FloatType, Object, OwnedTensor, Planes,
-    Registry, Result, Slice, Source, Span, Tensor, View,
+    Blob, Bytes, Component, Dense, Elements, FloatType, Object, OwnedTensor, Planes, Registry,
+    Result, Slice, Source, Span, Tensor, View,
 };
 use zt_foreign::{ConvertOptions, DATA, Overflow};
 
@@ -73,7 +73,7 @@ impl<F: Formula + 'static> Computed<F> {
     /// Fills `out` with whole values from the position `first` on.
     fn fill(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let width = self.float.dtype().byte_len();
-        let count = (out.len() / width) as u64;
+        let count = out.len().strict_div(width) as u64;
         if count == 0 {
             return Ok(());
         }
@@ -86,16 +86,16 @@ impl<F: Formula + 'static> Computed<F> {
         let Some((_, registry)) = read.first() else {
             return Ok(());
         };
-        let blocks = out.chunks_mut(BLOCK * width).enumerate();
-        let blocks: Vec<_> = blocks.map(|(at, bytes)| (at * BLOCK, bytes)).collect();
+        let blocks = out.chunks_mut(BLOCK.strict_mul(width));
+        let blocks: Vec<_> = (0..).step_by(BLOCK).zip(blocks).collect();
         on_all_cores(blocks, |(at, bytes)| {
-            let count = bytes.len() / width;
+            let count = bytes.len().strict_div(width);
             let mut inputs = Vec::with_capacity(read.len());
             for (elements, registry) in &read {
                 inputs.push(wide(elements, at, count, registry)?);
             }
             let (mut values, others) = (inputs.remove(0), inputs);
-            let first = first + at as u64;
+            let first = first.strict_add(at as u64);
             self.formula.compute(&with, first, &mut values, &others);
             self.round(&values, registry, bytes)
         })?;
@@ -140,17 +140,15 @@ impl<F: Formula + 'static> Source for Computed<F> {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         let end = end_of_read(self.byte_len, offset, out)?;
         let width = self.float.dtype().byte_len() as u64;
-        let (first, before) = (offset / width, offset % width);
+        let (first, before) = (offset.strict_div(width), offset.strict_rem(width));
         if before == 0 && end.is_multiple_of(width) {
             return Ok(self.fill(first, out)?);
         }
         // Readers ask for parts of a value only at the ends of their pieces.
-        let mut whole = vec![0; out.len() + 2 * self.float.dtype().byte_len()];
-        let len = (end.div_ceil(width) - first) * width;
-        let whole = &mut whole[..in_memory(len)];
-        self.fill(first, whole)?;
-        let before = in_memory(before);
-        out.copy_from_slice(&whole[before..before + out.len()]);
+        let len = end.div_ceil(width).strict_sub(first).strict_mul(width);
+        let mut whole = zeroed(len)?;
+        self.fill(first, &mut whole)?;
+        out.copy_from_slice(part_of(&whole, in_memory(before), out.len())?);
         Ok(())
     }
 }
@@ -184,7 +182,7 @@ pub(super) fn floating(tensor: &Tensor<'_>) -> Option<FloatType> {
 pub(super) fn all_values(tensor: &OwnedTensor) -> Result<Vec<f64>> {
     let (of, count) = (tensor.tensor(), element_count(tensor.tensor().shape()));
     let elements = values(&of, 0, count.ok_or(Fault::TooLong)?)?;
-    let count = elements.bytes.len() / elements.dtype.byte_len();
+    let count = elements.bytes.len().strict_div(elements.dtype.byte_len());
     wide(&elements, 0, count, tensor.file().registry())
 }
 
@@ -207,11 +205,11 @@ pub(crate) fn values(tensor: &Tensor<'_>, first: u64, count: u64) -> Result<Elem
     };
     let all = element_count(tensor.shape()).ok_or(Fault::TooLong)?;
     let row = all.checked_div(rows).map_or(1, |row| row.max(1));
-    let whole = first / row..end.div_ceil(row).min(rows);
-    let before = first - whole.start * row;
+    let whole = first.strict_div(row)..end.div_ceil(row).min(rows);
+    let before = first.strict_rem(row);
     let (_, rows) = tensor.slice(&[Slice::from(whole)])?.into_elements();
     let flat = Dense::from_elements([rows.element_count()], rows)?;
-    let part = flat.slice(&[Slice::from(before..before + count)])?;
+    let part = flat.slice(&[Slice::from(before..before.strict_add(count))])?;
     Ok(part.into_elements().1)
 }
 
@@ -223,10 +221,14 @@ fn wide(
     registry: &Registry,
 ) -> Result<Vec<f64>> {
     let width = elements.dtype.byte_len();
-    let bytes = elements.bytes.get(first * width..(first + count) * width);
-    // A reader that gives fewer values than it was asked for has broken its contract.
-    let bytes = bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
+    let bytes = part_of(&elements.bytes, first.strict_mul(width), count.strict_mul(width))?;
     let part = elements.of_same_type(Bytes::Borrowed(bytes));
     let wide = part.cast(FloatType::F64, registry)?;
     Ok(wide.as_slice::<f64>()?.to_vec())
+}
+
+/// `len` bytes from `from` on. A reader that gives fewer values than it was asked for has broken its contract.
+pub(crate) fn part_of(bytes: &[u8], from: usize, len: usize) -> io::Result<&[u8]> {
+    let part = bytes.get(from..from.strict_add(len));
+    part.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }

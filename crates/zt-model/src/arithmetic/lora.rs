@@ -272,19 +272,18 @@ impl Formula for Delta {
         let Factors { left, right } = &**factors;
         let columns = in_memory(self.columns);
         let (mut row, mut column) = match first.checked_div(self.columns) {
-            Some(row) => (row, first % self.columns),
+            Some(row) => (row, first.strict_rem(self.columns)),
             None => return,
         };
         let mut rest = values;
         while !rest.is_empty() {
             let from = in_memory(column);
-            let len = rest.len().min(columns - from);
+            let len = rest.len().min(columns.strict_sub(from));
             let (part, after) = rest.split_at_mut(len);
-            let at = in_memory(row) * self.rank;
             let mut sums = vec![0f64; len];
-            for (k, b) in left[at..at + self.rank].iter().enumerate() {
-                let a = &right[k * columns + from..][..len];
-                for (sum, a) in sums.iter_mut().zip(a) {
+            let left = left.chunks(self.rank.max(1)).nth(in_memory(row)).unwrap_or_default();
+            for (b, a) in left.iter().zip(right.chunks(columns)) {
+                for (sum, a) in sums.iter_mut().zip(a.iter().skip(from)) {
                     *sum += b * a;
                 }
             }
@@ -292,7 +291,7 @@ impl Formula for Delta {
                 *value += self.scale * sum;
             }
             rest = after;
-            (row, column) = (row + 1, 0);
+            (row, column) = (row.strict_add(1), 0);
         }
     }
 }

@@ -25,7 +25,7 @@ mod quantize;
 mod units;
 
 pub use average::average;
-pub(crate) use computed::{object_like, values};
+pub(crate) use computed::{object_like, part_of, values};
 pub(crate) use factors::Factor;
 pub use lora::Lora;
 pub use quantize::{Quantize, Quantized, QuantizedObject};

@@ -50,7 +50,7 @@ impl Quantize {
         if !(1..=1 << 20).contains(&group_size) {
             return Err(Fault::GroupSize(group_size).into());
         }
-        let packing = Packing { per_word: 32 / bits, dtype: DType::I32 };
+        let packing = Packing { per_word: 32u32.strict_div(bits), dtype: DType::I32 };
         let quantization = Quantization::new(bits, group_size, packing);
         Ok(Quantize(To::Groups(Quantization { signed, ..quantization })))
     }

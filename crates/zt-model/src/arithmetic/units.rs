@@ -16,7 +16,7 @@ use zt::{
 };
 use zt_foreign::DATA;
 
-use crate::arithmetic::computed::{floating, object_like, values};
+use crate::arithmetic::computed::{floating, object_like, part_of, values};
 use crate::arithmetic::fault::Fault;
 
 /// Values of a unit, if groups and words of so many are whole.
@@ -51,7 +51,8 @@ impl To {
         match self {
             To::Groups(it) => {
                 let per_word = u64::from(it.packing.per_word);
-                it.group_size / common_divisor(it.group_size, per_word) * per_word
+                let divisor = common_divisor(it.group_size, per_word);
+                it.group_size.strict_div(divisor).strict_mul(per_word)
             }
             To::Blocks(block_type) => block_type.block_len(),
         }
@@ -62,14 +63,15 @@ impl To {
         match self {
             To::Groups(it) => {
                 let words = count.div_ceil(it.packing.per_word.into());
-                let groups = count.div_ceil(it.group_size) * 4;
-                let packed = ("packed_weight", DType::I32, words * 4);
+                let groups = count.div_ceil(it.group_size).strict_mul(4);
+                let packed = ("packed_weight", DType::I32, words.strict_mul(4));
                 let scales = ("scales", DType::F32, groups);
                 let zeros = (!it.signed).then_some(("zeros", DType::F32, groups));
                 [packed, scales].into_iter().chain(zeros).collect()
             }
             To::Blocks(it) => {
-                vec![(DATA, DType::U8, count / it.block_len() * it.block_byte_len())]
+                let blocks = count.strict_div(it.block_len());
+                vec![(DATA, DType::U8, blocks.strict_mul(it.block_byte_len()))]
             }
         }
     }
@@ -99,7 +101,7 @@ impl To {
 }
 
 fn common_divisor(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common_divisor(b, a % b) }
+    if b == 0 { a } else { common_divisor(b, a.strict_rem(b)) }
 }
 
 /// The bytes that a unit has in each component.
@@ -123,10 +125,11 @@ impl Latest {
 
     fn keep(&mut self, made: Vec<((usize, u64), Unit)>) {
         for place in std::mem::take(&mut self.packed) {
-            self.units.entry(place).and_modify(|unit| unit[0] = Vec::new());
+            self.units.entry(place).and_modify(|unit| drop(unit.first_mut().map(std::mem::take)));
         }
         for (place, unit) in made {
-            self.byte_len += unit.iter().skip(1).map(Vec::len).sum::<usize>();
+            let lens = unit.iter().skip(1).map(Vec::len);
+            self.byte_len = lens.fold(self.byte_len, usize::strict_add);
             self.units.insert(place, unit);
             self.packed.push(place);
         }
@@ -170,7 +173,7 @@ impl Units {
         let of_values = count.checked_mul(8).and_then(|byte_len| Span::new(0, byte_len));
         of_values.ok_or(Fault::TooLong)?;
         let least = to.least();
-        let unit = least * (UNIT / least).max(1);
+        let unit = least.strict_mul(UNIT.strict_div(least).max(1));
         let (mut parts, mut offset) = (Vec::new(), 0);
         let of_unit = to.components(unit).into_iter();
         for ((role, dtype, byte_len), (_, _, unit_len)) in
@@ -211,22 +214,23 @@ impl Units {
 
     /// Fills `out` with bytes of a component.
     fn fill(&self, at: usize, part: &Part, offset: u64, out: &mut [u8]) -> Result<()> {
-        let end = offset + out.len() as u64;
-        let all = offset / part.unit_len..end.div_ceil(part.unit_len);
-        let batch = (BATCH / self.unit).max(1);
+        let end = offset.strict_add(out.len() as u64);
+        let all = offset.strict_div(part.unit_len)..end.div_ceil(part.unit_len);
+        let batch = BATCH.strict_div(self.unit).max(1);
         let mut first = all.start;
         while first < all.end {
-            let units = first..all.end.min(first + batch);
+            let units = first..all.end.min(first.strict_add(batch));
             let mut found = self.known(at, units.clone());
             if found.is_empty() {
                 found = self.make(at, units)?;
             }
             for bytes in found {
-                let start = first * part.unit_len;
-                let (from, to) = (offset.max(start), end.min(start + bytes.len() as u64));
-                let target = &mut out[in_memory(from - offset)..in_memory(to - offset)];
-                target.copy_from_slice(&bytes[in_memory(from - start)..in_memory(to - start)]);
-                first += 1;
+                let start = first.strict_mul(part.unit_len);
+                let (from, to) = (offset.max(start), end.min(start.strict_add(bytes.len() as u64)));
+                let target = within(out, from.strict_sub(offset), to.strict_sub(offset))?;
+                let from = in_memory(from.strict_sub(start));
+                target.copy_from_slice(part_of(&bytes, from, target.len())?);
+                first = first.strict_add(1);
             }
         }
         Ok(())
@@ -244,16 +248,17 @@ impl Units {
 
     /// The bytes of a component in these units, which are quantized on all cores.
     fn make(&self, at: usize, units: Range<u64>) -> Result<Vec<Vec<u8>>> {
-        let (first, end) = (units.start * self.unit, self.count.min(units.end * self.unit));
-        let elements = values(&self.tensor.tensor(), first, end - first)?;
+        let first = units.start.strict_mul(self.unit);
+        let end = self.count.min(units.end.strict_mul(self.unit));
+        let elements = values(&self.tensor.tensor(), first, end.strict_sub(first))?;
         let registry = self.tensor.file().registry();
-        let unit_len = in_memory(self.unit) * elements.dtype.byte_len();
+        let unit_len = in_memory(self.unit).strict_mul(elements.dtype.byte_len());
         let pieces = units.zip(elements.bytes.chunks(unit_len)).collect();
         let made = on_all_cores(pieces, |(number, bytes)| {
             let values = Elements::new(elements.dtype, bytes).to_dtype(DType::F32, registry)?;
             let values = values.as_slice::<f32>()?;
             if let Some(at) = values.iter().position(|value| !value.is_finite()) {
-                let position = number * self.unit + at as u64;
+                let position = number.strict_mul(self.unit).strict_add(at as u64);
                 return Err(Fault::NotFinite { position }.into());
             }
             let (unit, errors) = self.to.quantize(&values)?;
@@ -263,7 +268,7 @@ impl Units {
         let (mut found, mut kept) = (Vec::with_capacity(made.len()), Vec::new());
         for (number, unit, errors) in made {
             measured.add(number, errors);
-            found.push(unit[at].clone());
+            found.extend(unit.get(at).cloned());
             kept.push(((self.address(), number), unit));
         }
         // Scales alone are made for a look at an earlier tensor, which must not take the place of the latest one.
@@ -312,12 +317,18 @@ impl Source for Units {
             let start = part.span.offset();
             let (from, to) = (offset.max(start), end.min(part.span.end()));
             if from < to {
-                let out = &mut out[in_memory(from - offset)..in_memory(to - offset)];
-                self.fill(at, part, from - start, out)?;
+                let out = within(out, from.strict_sub(offset), to.strict_sub(offset))?;
+                self.fill(at, part, from.strict_sub(start), out)?;
             }
         }
         Ok(())
     }
+}
+
+/// A part of what is filled.
+fn within(out: &mut [u8], from: u64, to: u64) -> io::Result<&mut [u8]> {
+    let part = out.get_mut(in_memory(from)..in_memory(to));
+    part.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -340,7 +351,7 @@ impl Measured {
         }
         while let Some(errors) = self.later.remove(&self.next) {
             self.all.append(&errors);
-            self.next += 1;
+            self.next = self.next.strict_add(1);
         }
     }
 }

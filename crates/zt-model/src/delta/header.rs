@@ -66,7 +66,7 @@ impl DeltaSummary {
             result: Digest::Sha256(header.result),
             base_objects: header.base_objects(),
             changed,
-            whole: entries.len() as u64 - changed,
+            whole: (entries.len() as u64).strict_sub(changed),
             removed: header.removed.len() as u64,
         }))
     }

@@ -60,14 +60,14 @@ pub fn patch_in_place(
             edit.remove(name)?;
         }
     }
-    let mut written = 0;
+    let mut written = 0u64;
     for tensor in result.file().tensors() {
         let tensor = tensor?;
         if !changed.contains(tensor.name()) {
             continue;
         }
         edit.writer().copy(tensor.name(), &tensor)?;
-        written += 1;
+        written = written.strict_add(1);
         if let Some(progress) = progress {
             let lens = tensor.components().map(|(role, _)| tensor.decoded_len(role));
             progress.report(lens.sum::<Result<u64>>()?)?;

@@ -164,7 +164,7 @@ fn write(
     let mut names: BTreeSet<&str> = in_base.keys().copied().collect();
     names.retain(|name| !in_new.contains_key(name));
     for name in names.iter().rev() {
-        if let Some(identity) = in_base[name].identity {
+        if let Some(identity) = in_base.get(name).and_then(|it| it.identity) {
             moved.entry(identity).or_default().push(name);
         }
     }
@@ -175,13 +175,14 @@ fn write(
         let Some(hash) = in_new.get(name) else {
             continue;
         };
-        changes.bytes += hash.components.iter().map(|(_, it)| it.byte_len).sum::<u64>();
+        let lens = hash.components.iter().map(|(_, it)| it.byte_len);
+        changes.bytes = lens.fold(changes.bytes, u64::strict_add);
         if tensor.format() == Delta::FORMAT {
             return Err(Error::from(Fault::IsDelta).with_object(name));
         }
         let before = in_base.get(name);
         if before.is_some_and(|before| before.identity == hash.identity) {
-            changes.same += 1;
+            changes.same = changes.same.strict_add(1);
             continue;
         }
         let same = hash.identity.and_then(|identity| moved.get_mut(&identity)?.pop());
@@ -189,7 +190,7 @@ fn write(
             names.remove(from);
             let attributes = Delta { base: Some(from), ..Delta::default() };
             add(&mut writer, &tensor, &tensor, &attributes, progress)?;
-            changes.changed += 1;
+            changes.changed = changes.changed.strict_add(1);
             continue;
         }
         if let Some(before) = before {
@@ -198,7 +199,7 @@ fn write(
                 && is_worth_it(&base, &tensor, &attributes)?
             {
                 add(&mut writer, &base, &tensor, &attributes, progress)?;
-                changes.changed += 1;
+                changes.changed = changes.changed.strict_add(1);
                 continue;
             }
         }
@@ -283,10 +284,12 @@ fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result
         let count = stretches.count.min(SAMPLES);
         let (mut code_len, mut values) = (0, Vec::new());
         for sample in 0..count {
-            let span = stretches.span(sample * stretches.count / count, 1);
-            let sample_len = span.byte_len().min((SAMPLE * stretches.dtype.byte_len()) as u64);
+            let at = sample.strict_mul(stretches.count).strict_div(count);
+            let span = stretches.span(at, 1);
+            let sample_len = SAMPLE.strict_mul(stretches.dtype.byte_len()) as u64;
+            let sample_len = span.byte_len().min(sample_len);
             let (old, now) = stretches.read(Span::exact(span.offset(), sample_len))?;
-            code_len += stretches.codec.encode(&old, &now).len();
+            code_len = stretches.codec.encode(&old, &now).len().strict_add(code_len);
             values.extend_from_slice(&now);
         }
         let sampled = values.len();
@@ -294,7 +297,7 @@ fn is_worth_it(base: &Tensor<'_>, new: &Tensor<'_>, delta: &Delta<'_>) -> Result
         // No component of a model shrinks to a quarter, but one of zeros does.
         if code_len > sampled / 4 {
             let elements = Elements::new(stretches.dtype, Bytes::from(values));
-            let shape = [(sampled / stretches.dtype.byte_len()) as u64];
+            let shape = [sampled.strict_div(stretches.dtype.byte_len()) as u64];
             let mut stored = Vec::new();
             let mut writer = options().to_writer(&mut stored)?;
             writer.add("sample", &Dense::from_elements(shape, elements)?)?;
@@ -320,14 +323,14 @@ fn add(
     for (role, sum) in &delta.sha256 {
         let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
         let stretches = Stretches::new(base, new, role)?;
-        let batch = (BATCH / stretches.codec.stretch_len()).max(1) as u64;
+        let batch = BATCH.strict_div(stretches.codec.stretch_len()).max(1) as u64;
         // A store is asked for all of a batch at once. Of a file, each core reads what it codes.
         let is_remote = base.is_remote() || new.is_remote();
         let each = if is_remote { batch } else { 1 };
         let mut table = Vec::new();
         let mut out = object.component((*role).to_owned(), DType::U8, None)?;
         for first in (0..stretches.count).step_by(in_memory(batch)) {
-            let end = stretches.count.min(first + batch);
+            let end = stretches.count.min(first.strict_add(batch));
             let pieces = (first..end).step_by(in_memory(each)).collect();
             let codes = on_all_cores(pieces, |first| stretches.codes(first, each))?;
             for (code, now) in codes.into_iter().flatten() {
@@ -379,8 +382,8 @@ impl<'t, 'f> Stretches<'t, 'f> {
     fn span(&self, first: u64, count: u64) -> Span {
         let len = self.codec.stretch_len() as u64;
         // At most one batch behind the end, which is below 2^63.
-        let end = (first + count) * len;
-        Span::exact_between(first * len, end.min(self.byte_len))
+        let end = first.strict_add(count).strict_mul(len);
+        Span::exact_between(first.strict_mul(len), end.min(self.byte_len))
     }
 
     /// Some bytes of both files.

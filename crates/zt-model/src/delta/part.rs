@@ -13,7 +13,7 @@ use zt::{
 };
 use zt_foreign::DATA;
 
-use crate::arithmetic::{object_like, values};
+use crate::arithmetic::{object_like, part_of, values};
 use crate::delta::fault::Fault;
 
 /// Bytes of codes that are read at a time.
@@ -52,7 +52,7 @@ impl Coded {
         if !byte_len.is_multiple_of(dtype.byte_len() as u64) {
             return Err(Fault::Table("the component has no whole elements").into());
         }
-        let elements = byte_len / dtype.byte_len() as u64;
+        let elements = byte_len.strict_div(dtype.byte_len() as u64);
         let codes_len = DeltaCodec::codes_len(elements, delta.tensor().decoded_len(role)?);
         let codes_len = codes_len.ok_or(Fault::Table("it has fewer entries than stretches"))?;
         Ok(Coded { delta, role: role.to_owned(), codec, codes_len, ends: OnceLock::new() })
@@ -69,9 +69,9 @@ impl Coded {
         let ends = DeltaCodec::ends(&table, self.codes_len)
             .ok_or(Fault::Table("the lengths do not add up"))?;
         // A code is in memory as a whole.
-        let most = self.codec.stretch_len() as u64 + 1;
+        let most = (self.codec.stretch_len() as u64).strict_add(1);
         let mut codes = std::iter::once(&0).chain(&ends).zip(&ends);
-        if codes.any(|(start, end)| end - start > most) {
+        if codes.any(|(start, end)| end.strict_sub(*start) > most) {
             return Err(Fault::Table("a code is longer than the values of a stretch").into());
         }
         Ok(self.ends.get_or_init(|| ends))
@@ -90,9 +90,10 @@ impl Coded {
         let (mut at, mut found) = (0, false);
         let mut reader = self.delta.tensor().reader(&self.role)?;
         reader.for_each_piece(PIECE, |piece| {
-            let end = at + piece.len() as u64;
+            let end = u64::strict_add(at, piece.len() as u64);
             while let Some(start) = starts.next_if(|start| *start < end) {
-                found |= DeltaCodec::replaces(&piece[in_memory(start - at)..]);
+                let code = piece.get(in_memory(start.strict_sub(at))..);
+                found |= code.is_some_and(DeltaCodec::replaces);
             }
             at = end;
             Ok::<_, Error>(())
@@ -111,11 +112,13 @@ impl Coded {
     fn apply(&self, stretch: u64, values: &mut [u8]) -> Result<()> {
         let (ends, role) = (self.ends()?, &self.role);
         let at = in_memory(stretch);
-        let start = at.checked_sub(1).map_or(0, |before| ends[before]);
-        if start == ends[at] {
+        let start = at.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied());
+        let place = start.zip(ends.get(at).copied());
+        let (start, end) = place.ok_or(Fault::Table("it has fewer entries than stretches"))?;
+        if start == end {
             return Ok(());
         }
-        let applied = self.codec.apply(&self.read(start..ends[at])?, values);
+        let applied = self.codec.apply(&self.read(start..end)?, values);
         let applied =
             applied.map_err(|fault| FormatViolation::Delta { stretch, fault }.of(role.clone()));
         applied.map_err(|error| Error::from(error).with_object(self.delta.tensor().name()))
@@ -131,16 +134,17 @@ impl Part {
         let stretch_len = coded.codec.stretch_len() as u64;
         let (mut pieces, mut rest, mut at) = (Vec::new(), out, offset);
         while !rest.is_empty() {
-            let left = in_memory(stretch_len - at % stretch_len).min(rest.len());
+            let left = stretch_len.strict_sub(at.strict_rem(stretch_len));
+            let left = in_memory(left).min(rest.len());
             let (piece, after) = rest.split_at_mut(left);
             pieces.push((at, piece));
-            at += left as u64;
+            at = at.strict_add(left as u64);
             rest = after;
         }
         on_all_cores(pieces, |(at, piece)| {
-            let stretch = at / stretch_len;
-            let start = stretch * stretch_len;
-            let whole = stretch_len.min(self.span.byte_len() - start);
+            let stretch = at.strict_div(stretch_len);
+            let start = stretch.strict_mul(stretch_len);
+            let whole = stretch_len.min(self.span.byte_len().strict_sub(start));
             if piece.len() as u64 == whole {
                 self.read_base(start, piece)?;
                 return coded.apply(stretch, piece);
@@ -148,8 +152,8 @@ impl Part {
             let mut values = zeroed(whole)?;
             self.read_base(start, &mut values)?;
             coded.apply(stretch, &mut values)?;
-            let from = in_memory(at - start);
-            piece.copy_from_slice(&values[from..from + piece.len()]);
+            let from = in_memory(at.strict_sub(start));
+            piece.copy_from_slice(part_of(&values, from, piece.len())?);
             Ok(())
         })?;
         Ok(())
@@ -191,10 +195,10 @@ impl Source for Parts {
         let (mut rest, mut at) = (out, offset);
         let first = self.parts.partition_point(|part| part.span.end() <= offset);
         for part in self.parts.iter().skip(first) {
-            let left = in_memory(part.span.end() - at).min(rest.len());
+            let left = in_memory(part.span.end().strict_sub(at)).min(rest.len());
             let (piece, after) = rest.split_at_mut(left);
-            part.read(at - part.span.offset(), piece)?;
-            at += left as u64;
+            part.read(at.strict_sub(part.span.offset()), piece)?;
+            at = at.strict_add(left as u64);
             rest = after;
             if rest.is_empty() {
                 break;
@@ -230,19 +234,16 @@ pub(super) fn read_content(
         }
     }
     let width = dtype.byte_len() as u64;
-    let end = offset + out.len() as u64;
-    let (first, last) = (offset / width, end.div_ceil(width));
+    let end = offset.strict_add(out.len() as u64);
+    let (first, last) = (offset.strict_div(width), end.div_ceil(width));
     let read = if is_of_planes {
-        values(tensor, first, last - first)?
+        values(tensor, first, last.strict_sub(first))?
     } else {
         let elements = tensor.slice_component(role, &[Slice::from(first..last)])?;
         elements.into_elements().1
     };
-    let before = in_memory(offset - first * width);
-    let bytes = read.bytes.get(before..before + out.len());
-    // A reader that gives fewer values than it was asked for has broken its contract.
-    let bytes = bytes.ok_or_else(|| Error::from(io::Error::from(io::ErrorKind::UnexpectedEof)))?;
-    out.copy_from_slice(bytes);
+    let before = in_memory(offset.strict_rem(width));
+    out.copy_from_slice(part_of(&read.bytes, before, out.len())?);
     Ok(())
 }
 

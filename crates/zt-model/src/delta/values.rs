@@ -57,18 +57,17 @@ pub fn new_values(base: &OwnedTensor, new: &OwnedTensor) -> Result<Option<NewVal
     };
     let mut found = NewValues::default();
     for first in (0..count).step_by(BATCH) {
-        let from = u64::from(first) * per_value;
-        let some = u64::from(count - first).min(BATCH as u64) * per_value;
+        let from = u64::from(first).strict_mul(per_value);
+        let some = u64::from(count.strict_sub(first)).min(BATCH as u64).strict_mul(per_value);
         let read = |tensor: &Tensor<'_>| values(tensor, from, some);
         let (old, now) = (read(&base)?, read(&new)?);
         if old.dtype != now.dtype || old.logical_type() != now.logical_type() {
             return Ok(None);
         }
-        let width = now.dtype.byte_len() * in_memory(per_value);
+        let width = now.dtype.byte_len().strict_mul(in_memory(per_value));
         found.compare(first, width, &old.bytes, &now.bytes);
-        if found.positions.len() * size_of::<u32>() + found.values.len()
-            > in_memory(count.into()) * width
-        {
+        let positions = found.positions.len().strict_mul(size_of::<u32>());
+        if positions.strict_add(found.values.len()) > in_memory(count.into()).strict_mul(width) {
             return Ok(None);
         }
     }
@@ -89,7 +88,9 @@ fn elements_of_value(tensor: &OwnedTensor) -> Result<Option<u64>> {
     let registry = tensor.file().registry();
     let value_len = registry.value_len(dtype, component.logical_type.as_deref())?;
     let width = dtype.byte_len() as u64;
-    Ok(value_len.filter(|len| *len > 0 && len.is_multiple_of(width)).map(|len| len / width))
+    Ok(value_len
+        .filter(|len| *len > 0 && len.is_multiple_of(width))
+        .map(|len| len.strict_div(width)))
 }
 
 impl NewValues {
@@ -97,7 +98,8 @@ impl NewValues {
     fn compare(&mut self, position: u32, width: usize, old: &[u8], new: &[u8]) {
         /// Elements that are compared at once: few differ.
         const BLOCK: usize = 64;
-        let blocks = old.chunks(BLOCK * width).zip(new.chunks(BLOCK * width));
+        let block = BLOCK.strict_mul(width);
+        let blocks = old.chunks(block).zip(new.chunks(block));
         for (start, (old, new)) in (position..).step_by(BLOCK).zip(blocks) {
             if old == new {
                 continue;
