@@ -40,7 +40,15 @@ const LAYERS: [Layer; 3] = [
     },
     Layer {
         name: "importers",
-        crates: &["zt-foreign", "zt-zip", "zt-pickle", kinds::EACH, "zt-convert", "zt-model"],
+        crates: &[
+            "zt-foreign",
+            "zt-zip",
+            "zt-pickle",
+            "zt-quantized",
+            kinds::EACH,
+            "zt-convert",
+            "zt-model",
+        ],
         lines: 95.0,
         branches: 90.0,
     },

@@ -22,6 +22,7 @@ const ORDER: &[&str] = &[
     "zt-formats",
     "zt-ggml",
     "zt-tensor",
+    "zt-quantized",
     "zt-report",
     "zt-pickle",
     "zt-foreign",

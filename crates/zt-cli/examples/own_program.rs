@@ -88,7 +88,7 @@ impl FileWriter for Raw1 {
         job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
         sink.write_all(b"RAW1")?;
         for (at, incoming) in merged.objects.iter().enumerate() {
-            let mut object = Outgoing::new(incoming, job.options.dtype);
+            let mut object = Outgoing::new(incoming);
             let is_plain = at == 0 && job.make_plain(&mut object);
             let is_f32 = matches!(object.dense_type(), Some((DType::F32, None)));
             let &[count] = &object.object().shape[..] else {

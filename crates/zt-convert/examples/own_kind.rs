@@ -94,7 +94,7 @@ impl FileWriter for Vec1 {
         job.refuse_attributes(merged.attributes.as_ref(), &merged.extra);
         sink.write_all(MAGIC)?;
         for incoming in &merged.objects {
-            let mut object = Outgoing::new(incoming, job.options.dtype);
+            let mut object = Outgoing::new(incoming);
             // What the kind cannot represent is an error, or a warning if losses are allowed.
             if !job.make_plain(&mut object) {
                 job.kept::<()>(incoming, None);

@@ -15,9 +15,11 @@ use std::path::Path;
 use zt::{File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{
-    ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, MlDtype, Names,
-    OnDuplicate, Summary,
+    ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, Logical, LogicalTensor,
+    MlDtype, Names, OnDuplicate, Summary,
 };
+/// The ways to store quantized weights.
+pub use zt_quantized as quantized;
 
 pub use merge::{check_output, is_same_file, join_slices};
 pub use native::{ZT, Zt, write_objects};

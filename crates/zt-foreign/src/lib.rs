@@ -31,8 +31,8 @@ pub use faults::{Fault, LOSSY, Loss, Overflow, display};
 #[cfg(feature = "zip")]
 pub use open::archive;
 pub use open::{
-    Existing, Folder, Input, InputOptions, LEADS_OUT, Names, Neighbours, Opened, Opening, Probe,
-    Refusal, TargetFolder, leads_out, open_one, refusal,
+    Existing, Folder, Input, InputOptions, LEADS_OUT, Logical, LogicalTensor, Names, Neighbours,
+    Opened, Opening, Probe, Refusal, TargetFolder, leads_out, open_one, refusal,
 };
 pub use outgoing::{
     AttributeChange, ConvertOptions, DATA, Duplicate, Incoming, Job, Merged, OnDuplicate, Outgoing,

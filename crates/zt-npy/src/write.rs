@@ -28,12 +28,13 @@ impl<'i> Array<'i> {
     /// NumPy has no bf16, no FP8, and nothing of less than a byte. These values are written as f32 or
     /// integers of a byte, which represent each of them exactly.
     pub(crate) fn new(incoming: &Incoming<'i>, job: &mut Job<'_>) -> Result<Option<Self>> {
-        let mut object = Outgoing::new(incoming, job.options.dtype);
+        let mut object = Outgoing::new(incoming);
         let name = Some(object.name());
         if let Some(packed) = object.packed() {
             let (from, to) = (packed.to_string(), packed.dtype());
             job.accept(Loss::Widened { from, to }, name);
-            object.decode(None);
+            object = Outgoing::new(&Incoming { dtype: None, ..*incoming });
+            object.decode();
         }
         if !job.make_plain(&mut object) {
             return Ok(None);
@@ -44,9 +45,9 @@ impl<'i> Array<'i> {
             let from = logical_type.map_or(dtype.to_string(), |name| name.into_owned());
             let to = DType::F32;
             job.accept(Loss::Widened { from, to }, name);
-            object = Outgoing::new(incoming, Some(FloatType::F32));
+            object = Outgoing::new(&Incoming { dtype: Some(FloatType::F32), ..*incoming });
             if !object.is_dense() {
-                object.decode(Some(FloatType::F32));
+                object.decode();
             }
         }
         let typed = |dtype, logical_type: Option<&str>| {

@@ -24,7 +24,7 @@ impl FileWriter for SafeTensors {
         job.fields(&merged.extra, None);
         let mut tensors = Vec::with_capacity(merged.objects.len());
         for incoming in &merged.objects {
-            let object = Outgoing::new(incoming, job.options.dtype);
+            let object = Outgoing::new(incoming);
             let tensor = tensor(job, object)?;
             tensors.extend(job.kept(incoming, tensor));
         }
@@ -47,7 +47,7 @@ impl FileWriter for SafeTensors {
     }
 
     fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-        let object = Outgoing::new(incoming, job.options.dtype);
+        let object = Outgoing::new(incoming);
         Ok(tensor(job, object)?.map(|tensor| tensor.byte_len))
     }
 }

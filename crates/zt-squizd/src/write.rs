@@ -32,7 +32,7 @@ impl FileWriter for Squizd {
         let mut tensors = Vec::with_capacity(merged.objects.len());
         let mut ids = Ids::default();
         for incoming in &merged.objects {
-            let object = Outgoing::new(incoming, job.options.dtype);
+            let object = Outgoing::new(incoming);
             let tensor = Tensor::new(job, object, &mut ids)?;
             tensors.extend(job.kept(incoming, tensor));
         }

@@ -82,12 +82,19 @@ impl ConvertArgs {
         let mut options = ConvertOptions::new(target);
         options.write = self.write.options_for(target)?;
         options.deduplicate = !self.write.no_dedup;
-        options.dense = self.dense;
+        // Blocks of GGUF are codes, too.
+        options.dense = self.dense || self.input.logical;
         options.dtype = self.dtype;
         options.drop_unsupported = self.drop_unsupported || self.lossy;
         options.skip_damaged = self.skip_damaged || self.lossy;
         options.allow_inf = self.allow_inf || self.lossy;
         Ok(options)
+    }
+
+    /// Weights of --logical are computed in the type that is written, or in f32, which is cast.
+    fn logical_type(&self) -> Option<FloatType> {
+        let is_direct = |it: &FloatType| [FloatType::F16, FloatType::BF16].contains(it);
+        self.dtype.map(|dtype| Some(dtype).filter(is_direct).unwrap_or(FloatType::F32))
     }
 
     /// Opens the inputs. A truncated one is refused unless damaged objects are skipped, and a hint says
@@ -97,7 +104,7 @@ impl ConvertArgs {
         paths: &[PathBuf],
         output: &mut Output,
     ) -> Result<Opened, Failure> {
-        let opened = self.input.open_all(paths, self.from)?;
+        let opened = self.input.open_all(paths, self.from, self.logical_type())?;
         if self.skip_damaged || self.lossy {
             return Ok(opened);
         }
@@ -117,7 +124,7 @@ impl ConvertArgs {
 
     /// Whether no option changes what is written.
     pub(crate) fn keeps_contents(&self) -> bool {
-        let keeps_values = !self.dense && self.dtype.is_none();
+        let keeps_values = !self.dense && !self.input.logical && self.dtype.is_none();
         keeps_values && self.write.only_of_zt().is_none() && self.input.select.is_empty()
     }
 

@@ -7,14 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
-use zt::{ErrorKind, File};
-use zt_convert::{Input, MlDtype, Names};
+use zt::{ErrorKind, File, FloatType};
+use zt_convert::{Input, Logical, MlDtype, Names};
 use zt_model::{BASE_UNUSED, Check, LocationOptions};
 
 use crate::args::select::SelectArgs;
 use crate::failure::Failure;
+use crate::files::kinds;
 use crate::files::limit::explained;
 use crate::files::remote::{self, RemoteArgs, location};
+use crate::output::Output;
 use crate::output::absent::Absent;
 use crate::output::progress::Progress;
 
@@ -51,6 +53,10 @@ pub(crate) struct InputArgs {
     // `delta` has an argument `base` of its own.
     #[arg(id = "of_base", long = "base", value_name = "BASE", display_order = 83)]
     base: Vec<PathBuf>,
+
+    /// Read a quantized checkpoint as the weights that its codes and scales mean; config.json beside it is read, too
+    #[arg(long, display_order = 84)]
+    pub(crate) logical: bool,
 
     /// What is checked of BASE. A command that shows no values asks for less.
     #[arg(skip)]
@@ -94,15 +100,15 @@ impl InputArgs {
     }
 
     /// Opens files of `kind`, which is not detected if it is given. At least one file has a chosen object.
-    /// Patterns and rules may be for one of the files. A file whose end is missing opens with what is there.
+    /// Patterns and rules may be for one of the files. Weights of --logical are computed as `float`. A file whose end is missing opens with what is there.
     pub(crate) fn open_all(
         &self,
         paths: &[PathBuf],
         kind: Option<Kind>,
+        float: Option<FloatType>,
     ) -> Result<Opened, Failure> {
-        let all = paths.iter();
-        let all = all.map(|path| self.open_whole(path, kind, Truncated::Opened));
-        let all: Vec<Input> = all.collect::<Result<_, _>>()?;
+        let open = |path| self.open_whole(path, kind, Truncated::Opened, float);
+        let all: Vec<Input> = paths.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
         self.expect_base_used()?;
         if self.select.is_empty() {
             return Ok(Opened { inputs: all, excluded: Vec::new() });
@@ -136,7 +142,7 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_whole(path, None, truncated)?;
+        let input = self.open_whole(path, None, truncated, None)?;
         choose(&self.select, input)
     }
 
@@ -146,6 +152,7 @@ impl InputArgs {
         path: &Path,
         kind: Option<Kind>,
         truncated: Truncated,
+        float: Option<FloatType>,
     ) -> Result<Input, Failure> {
         self.select.expect_few()?;
         let location = location(path);
@@ -156,6 +163,10 @@ impl InputArgs {
         };
         let mut options = self.options()?.check(self.check);
         options.input.kind = kind;
+        if self.logical {
+            let logical = Logical::new().float(float).checks_scales(self.check == Check::Whole);
+            options.input.logical = Some(logical);
+        }
         options.progress = Some(zt::Progress::new(&report));
         let input = location.open(&options).map_err(|error| match error.kind() {
             ErrorKind::Misuse if location.is_stdin() => Failure::misuse(error.message()),
@@ -182,6 +193,17 @@ impl InputArgs {
             return Ok(());
         }
         Err(Failure::misuse("--base is for a delta of `zt delta`, and no file is one"))
+    }
+
+    /// Warns of values that are codes of quantized weights, for commands that show values as they are stored.
+    pub(crate) fn warn_of_codes(&self, path: &Path, file: &File, output: &Output) {
+        if self.logical {
+            return;
+        }
+        let input = Input::new(file.clone(), vec![path.to_owned()]);
+        // Settings that cannot be read are no matter of a command that does not use them.
+        let found = kinds::table().quantized(&input);
+        output.warnings_about(path, &found.map_or_else(|_| Vec::new(), |found| found.warnings()));
     }
 
     /// How every input is opened.
@@ -214,13 +236,12 @@ pub(crate) fn byte_len(inputs: &[Input]) -> Option<u64> {
 
 /// The file with the chosen objects only.
 fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
-    let paths = input.paths().to_vec();
-    let chosen = select.apply(input.into_file());
-    let chosen = chosen.map_err(|failure| match paths.first() {
+    let chosen = select.apply(input.file().clone());
+    let chosen = chosen.map_err(|failure| match input.path() {
         Some(path) => failure.with_path(path),
         None => failure,
     })?;
-    Ok(Input::new(chosen, paths))
+    Ok(input.with_file(chosen))
 }
 
 /// Parses the name of a type of `ml_dtypes`.

@@ -116,6 +116,9 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     for (path, file) in [(&arguments.a, &a), (&arguments.b, &b)] {
         output.unfinished_edit(path, file);
         output.truncated(path, file);
+        if arguments.only_values {
+            arguments.input.warn_of_codes(path, file, output);
+        }
     }
     let of_cut = of_findings(a.truncated().into_iter().chain(b.truncated()));
     let progress = Progress::of(|| a.decoded_len().checked_add(b.decoded_len()));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 use zt::ggml::BlockType;
 use zt::{Entry, File};
+use zt_convert::{Input, LogicalTensor};
 use zt_model::Check;
 
 use crate::args::files::FilesArgs;
@@ -100,7 +102,7 @@ impl Document<'_> {
         out.write_all(b",\"objects\":[")?;
         let add = |text: &mut Vec<u8>, entry: &Entry<'_>| {
             text.push(b',');
-            let _ = json::write(&ObjectBody::new(entry), text); // Memory takes all that is written.
+            let _ = json::write(&objects.body(entry), text); // Memory takes all that is written.
         };
         let (mut comma, mut written) = (&b","[..], Ok(()));
         objects.fold(add, |text| {
@@ -119,19 +121,20 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let arguments = &*arguments;
     let Arguments { files, input, .. } = arguments;
     each(files, input, Truncated::Opened, output, |path, opened, answer| {
-        list(path, opened?.file(), arguments, answer)
+        list(path, &opened?, arguments, answer)
     })
 }
 
 fn list(
     path: &Path,
-    file: &File,
+    input: &Input,
     arguments: &Arguments,
     answer: &mut Answer<'_>,
 ) -> Result<Exit, Failure> {
-    let objects = Objects::of(file, arguments);
-    let tree = match &objects {
-        Objects::Chosen(entries) if arguments.tree => Some(branches(entries, arguments)),
+    let file = input.file();
+    let objects = Objects::of(input, arguments);
+    let tree = match &objects.order {
+        Listed::Chosen(entries) if arguments.tree => Some(branches(entries, arguments)),
         _ => None,
     };
     let remarks = file.warnings();
@@ -160,7 +163,7 @@ fn list(
         add_rows(object, rows.get_or_insert_with(|| Table::new(heads)));
     };
     let add_with_totals = |(totals, rows): &mut (Totals, Option<Table>), entry: &Entry<'_>| {
-        let object = ObjectBody::new(entry);
+        let object = objects.body(entry);
         totals.add(&object);
         add(rows, &object);
     };
@@ -180,8 +183,7 @@ fn list(
     answer.text(&table.render(colored))?;
     if tree.is_none() {
         let mut printed = Ok(());
-        let again =
-            |rows: &mut Option<Table>, entry: &Entry<'_>| add(rows, &ObjectBody::new(entry));
+        let again = |rows: &mut Option<Table>, entry: &Entry<'_>| add(rows, &objects.body(entry));
         objects.fold(again, |rows| {
             if let (Some(rows), Ok(())) = (rows, &printed) {
                 let mut lines = String::new();
@@ -195,18 +197,56 @@ fn list(
     Ok(Exit::Ok)
 }
 
-/// The objects to list, in their order.
-enum Objects<'f> {
+/// The objects to list.
+struct Objects<'f> {
+    order: Listed<'f>,
+    /// Those that are computed from codes, by name.
+    logical: HashMap<&'f str, &'f LogicalTensor>,
+}
+
+/// Objects in their order.
+enum Listed<'f> {
     /// Decoded when they are listed, and not kept.
     All(&'f File),
     Chosen(Vec<Entry<'f>>),
 }
 
 impl<'f> Objects<'f> {
+    fn of(input: &'f Input, arguments: &Arguments) -> Self {
+        let logical = input.logical().iter().map(|tensor| (&*tensor.name, tensor)).collect();
+        Objects { order: Listed::of(input.file(), arguments), logical }
+    }
+
+    fn body<'e>(&self, entry: &Entry<'e>) -> ObjectBody<'e> {
+        let mut body = ObjectBody::new(entry);
+        if let Some(tensor) = self.logical.get(entry.name()) {
+            (body.dialect, body.bits_per_weight) = (Some(tensor.dialect), tensor.bits);
+        }
+        body
+    }
+
+    /// As [`File::fold_entries`].
+    fn fold<T: Default + Send>(
+        &self,
+        add: impl Fn(&mut T, &Entry<'_>) + Sync,
+        mut take: impl FnMut(T),
+    ) {
+        match &self.order {
+            Listed::All(file) => file.fold_entries(add, take),
+            Listed::Chosen(entries) => {
+                let mut sum = T::default();
+                entries.iter().for_each(|entry| add(&mut sum, entry));
+                take(sum);
+            }
+        }
+    }
+}
+
+impl<'f> Listed<'f> {
     fn of(file: &'f File, arguments: &Arguments) -> Self {
         let is_sorted = matches!(arguments.sort, Some(Sort::Name | Sort::Size));
         if arguments.glob.is_none() && !is_sorted && !arguments.tree {
-            return Objects::All(file);
+            return Listed::All(file);
         }
         let mut entries = file.entries();
         if let Some(pattern) = &arguments.glob {
@@ -220,23 +260,7 @@ impl<'f> Objects<'f> {
             }
             Some(Sort::Offset) | None => {}
         }
-        Objects::Chosen(entries)
-    }
-
-    /// As [`File::fold_entries`].
-    fn fold<T: Default + Send>(
-        &self,
-        add: impl Fn(&mut T, &Entry<'_>) + Sync,
-        mut take: impl FnMut(T),
-    ) {
-        match self {
-            Objects::All(file) => file.fold_entries(add, take),
-            Objects::Chosen(entries) => {
-                let mut sum = T::default();
-                entries.iter().for_each(|entry| add(&mut sum, entry));
-                take(sum);
-            }
-        }
+        Listed::Chosen(entries)
     }
 }
 
@@ -262,9 +286,13 @@ fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
         (Some(stored), Some(logical)) => percent(stored, logical).into(),
         (stored, _) => known(stored.map(|stored| human(stored).into())),
     };
+    let stored = match object.bits_per_weight {
+        Some(bits) => format!("{bits:.2} bits").into(),
+        None => stored,
+    };
     let cells = [
         cell(object.name),
-        known(object.format.map(cell)),
+        known(object.dialect.or(object.format).map(cell)),
         type_of(object),
         known(object.shape.map(|extents| shape(extents).into())),
         known(sizes.logical.map(|byte_len| human(byte_len).into())),

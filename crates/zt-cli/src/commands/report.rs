@@ -80,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         let some = arguments.input.select.expect_some([input.file()]);
         some.map_err(|failure| failure.with_path(path))?;
         output.warnings_about(path, &input.file().warnings());
+        arguments.input.warn_of_codes(path, input.file(), output);
         inputs.push(input);
     }
     arguments.input.expect_base_used()?;

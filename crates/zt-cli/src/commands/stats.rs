@@ -114,6 +114,7 @@ fn print(
 ) -> Result<Exit, Failure> {
     let file = input.file();
     answer.output.warnings_about(path, &file.warnings());
+    arguments.input.warn_of_codes(path, file, answer.output);
     let progress = Progress::of(|| Some(file.decoded_len()));
     let report = |bytes| progress.report(bytes);
     let options =

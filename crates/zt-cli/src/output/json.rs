@@ -163,6 +163,11 @@ pub(crate) struct ObjectBody<'a> {
     pub(crate) format: Option<&'a str>,
     /// The type of the values, which may differ from the stored dtype: `f32`, `q4_0`.
     pub(crate) r#type: Option<Text>,
+    /// How the codes are stored that its values are computed of, and the bits stored for each value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dialect: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bits_per_weight: Option<f64>,
     attributes: Attributes<'a>,
     pub(crate) fault: Option<FaultBody>,
     pub(crate) components: Vec<ComponentBody<'a>>,
@@ -205,6 +210,8 @@ impl<'a> ObjectBody<'a> {
             shape: Some(&object.shape),
             format: Some(&object.format),
             r#type: tensor.value_type(),
+            dialect: None,
+            bits_per_weight: None,
             attributes: Attributes(Some(object.attributes())),
             fault: tensor.fault().map(FaultBody::from),
             components: components.map(|(role, c)| ComponentBody::sound(role, c)).collect(),
@@ -219,6 +226,8 @@ impl<'a> ObjectBody<'a> {
             shape: raw.and_then(|raw| raw.shape.as_deref()),
             format: raw.and_then(|raw| raw.format.as_deref()),
             r#type: None,
+            dialect: None,
+            bits_per_weight: None,
             attributes: Attributes(raw.and_then(|raw| raw.attributes.as_ref())),
             fault: Some(FaultBody::from(error)),
             components: components.map(|(role, c)| ComponentBody::raw(role, c)).collect(),

@@ -1,7 +1,7 @@
 //! Merges the inputs of a conversion.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -54,7 +54,7 @@ pub(crate) fn merge<'i>(
     let (mut attributes, mut extra) = (Union::default(), Union::default());
     for (input, map) in inputs.iter().copied().zip(attributes_of) {
         let blame = |error| input.blame(error);
-        add_objects(input, &mut objects, &mut places, inputs.len() > 1, job)?;
+        add_objects(kinds, input, &mut objects, &mut places, inputs.len() > 1, job)?;
         attributes.add(map, job).map_err(blame)?;
         let map = input.file().extra().map_err(blame)?;
         extra.add(map, job).map_err(blame)?;
@@ -151,6 +151,7 @@ fn expect_no_adapter(inputs: &[&Input]) -> Result<()> {
 /// Adds the objects of an input. `places` has the position of each name in `objects`, if the input
 /// `is_one_of_several`.
 fn add_objects<'i>(
+    kinds: &Kinds,
     input: &'i Input,
     objects: &mut Vec<Incoming<'i>>,
     places: &mut HashMap<&'i str, usize>,
@@ -164,6 +165,7 @@ fn add_objects<'i>(
         return Err(blame(truncated.clone()));
     }
     let mut damage = Damage::of(file, job.options).map_err(blame)?;
+    let codes = codes(kinds, input, job)?;
     if objects.is_empty() {
         objects.reserve_exact(file.len());
     }
@@ -180,7 +182,8 @@ fn add_objects<'i>(
                 continue;
             }
         };
-        let incoming = Incoming { tensor, registry: file.registry(), path };
+        let dtype = job.options.dtype.filter(|_| !codes.contains(entry.name()));
+        let incoming = Incoming { path, dtype, ..Incoming::new(tensor, file.registry()) };
         // The names of one file are unique.
         let place = match places.entry(entry.name()) {
             Entry::Occupied(place) => Some(*place.get()),
@@ -197,6 +200,21 @@ fn add_objects<'i>(
         }
     }
     Ok(())
+}
+
+/// The tensors that a cast would make meaningless: codes of quantized weights, and their scales. They are kept as they
+/// are, with a warning for each way to store them.
+fn codes(kinds: &Kinds, input: &Input, job: &mut Job<'_>) -> Result<HashSet<String>> {
+    if job.options.dtype.is_none() || !input.logical().is_empty() {
+        return Ok(HashSet::new());
+    }
+    let found = kinds.quantized(input)?;
+    let warnings = found.warnings().into_iter().map(|mut warning| {
+        warning.message = format!("not cast: {}", warning.message);
+        warning
+    });
+    job.summary.warnings.extend(warnings);
+    Ok(found.parts().into_iter().map(str::to_owned).collect())
 }
 
 /// Repeats the warnings about the inputs. Data that other parts of a set have is a loss.

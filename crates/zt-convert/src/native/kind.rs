@@ -73,9 +73,9 @@ impl FileWriter for Zt {
     }
 
     fn shard_len(&self, incoming: &Incoming<'_>, job: &mut Job<'_>) -> Result<Option<u64>> {
-        let mut object = Outgoing::new(incoming, job.options.dtype);
+        let mut object = Outgoing::new(incoming);
         if job.options.dense && !object.is_dense() {
-            object.decode(job.options.dtype);
+            object.decode();
         }
         let (tensor, registry) = (incoming.tensor, incoming.registry);
         let mut total = Some(0u64);

@@ -30,8 +30,8 @@ pub fn write_objects<'i>(
     let options = job.options;
     let mut planned = Vec::with_capacity(objects.len());
     for incoming in objects {
-        let mut object = Outgoing::new(incoming, options.dtype);
-        if options.dense && !object.is_dense() && !object.decode(options.dtype) {
+        let mut object = Outgoing::new(incoming);
+        if options.dense && !object.is_dense() && !object.decode() {
             let format = object.tensor.format().to_owned();
             job.forgive(Fault::NoDenseValue { format }, Some(object.name()));
         }

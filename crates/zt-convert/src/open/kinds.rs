@@ -45,7 +45,16 @@ impl Kinds {
     /// `unsupported` for a kind that the table does not have; `names` for a wrong list of names; `misuse` for a
     /// folder with no tensor file, or with several.
     pub fn open(&self, path: impl AsRef<Path>, options: impl Into<InputOptions>) -> Result<Input> {
-        let (path, options) = (path.as_ref(), &self.opening(options));
+        let (path, mut options) = (path.as_ref(), self.opening(options));
+        let logical = options.logical.take();
+        let input = self.open_path(path, &options)?;
+        match logical {
+            Some(logical) => self.logical(input, logical),
+            None => Ok(input),
+        }
+    }
+
+    fn open_path(&self, path: &Path, options: &InputOptions) -> Result<Input> {
         if path.is_dir() {
             return self.open_folder(path, options);
         }
@@ -71,7 +80,13 @@ impl Kinds {
         source: impl Source + 'static,
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
-        self.open_at(Box::new(source), Opening::new(&self.opening(options)))
+        let mut options = self.opening(options);
+        let logical = options.logical.take();
+        let input = self.open_at(Box::new(source), Opening::new(&options))?;
+        match logical {
+            Some(logical) => self.logical(input, logical),
+            None => Ok(input),
+        }
     }
 
     /// Opens a tensor file that is not on a disk of this machine, such as one of an object store. `url`
@@ -87,11 +102,16 @@ impl Kinds {
         folder: &dyn Folder,
         options: impl Into<InputOptions>,
     ) -> Result<Input> {
-        let (url, options) = (url.as_ref(), &self.opening(options));
-        let mut opening = Opening::new(options).at(url);
+        let (url, mut options) = (url.as_ref(), self.opening(options));
+        let logical = options.logical.take();
+        let mut opening = Opening::new(&options).at(url);
         opening.folder = Some(folder);
         let opened = self.open_at(Box::new(source), opening);
-        opened.map_err(|error| error.with_path(url))
+        let input = opened.map_err(|error| error.with_path(url))?;
+        match logical {
+            Some(logical) => self.logical_in(input, folder, logical),
+            None => Ok(input),
+        }
     }
 
     /// Opens a source as the kind that it is: the wished one, the one that its end or its beginning shows, or a

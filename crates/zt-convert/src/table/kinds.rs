@@ -6,6 +6,7 @@ use std::sync::Arc;
 use zt::foreign::Kind;
 use zt::{Error, Registry, Result};
 use zt_foreign::{ConvertOptions, Fault, FileKind, FileWriter, InputOptions, Probe, without_query};
+use zt_quantized::Dialects;
 
 use crate::native::Zt;
 use crate::table::mistakes;
@@ -24,6 +25,7 @@ use crate::table::mistakes;
 pub struct Kinds {
     kinds: Vec<Arc<dyn FileKind>>,
     registry: Registry,
+    pub(super) dialects: Dialects,
 }
 
 impl Kinds {
@@ -58,7 +60,7 @@ impl Kinds {
             #[cfg(feature = "safetensors")]
             Arc::new(zt_safetensors::SafeTensors),
         ];
-        Kinds { kinds, registry: zt::registry() }
+        Kinds { kinds, registry: zt::registry(), dialects: Dialects::builtin() }
     }
 
     /// Adds a kind, which is tried before all others. It replaces a kind of the same name.
@@ -78,6 +80,12 @@ impl Kinds {
     /// ```
     pub fn registry(mut self, registry: Registry) -> Self {
         self.registry = registry;
+        self
+    }
+
+    /// The ways to store quantized weights that [`InputOptions::logical`] and casts know.
+    pub fn dialects(mut self, dialects: Dialects) -> Self {
+        self.dialects = dialects;
         self
     }
 

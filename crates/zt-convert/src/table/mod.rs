@@ -4,6 +4,7 @@
 
 mod kinds;
 mod mistakes;
+mod quantized;
 
 pub use kinds::Kinds;
 pub(crate) use mistakes::{find, of_path};

@@ -104,7 +104,8 @@ fn settle_names(merged: &mut Merged<'_>, edit: &mut Editor, job: &mut Job<'_>) -
                 None => error,
             });
         };
-        let first = Incoming { tensor, registry: before.registry(), path: path.as_deref() };
+        let of_file = Incoming::new(tensor, before.registry());
+        let first = Incoming { path: path.as_deref(), ..of_file };
         if replaces(&first, &second, job)? {
             edit.remove(name)?;
             kept.push(second);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zt::foreign::Kind;
-use zt::{Error, File, OpenOptions};
+use zt::{Error, File, FloatType, OpenOptions};
 
 use crate::open::Names;
 use crate::values::MlDtype;
@@ -30,6 +30,49 @@ pub struct InputOptions {
     /// [`File::truncated`]. Objects that are cut are listed with their faults. This is for safetensors, npz
     /// and PyTorch, which are refused otherwise, and for GGUF.
     pub truncated: bool,
+    /// Whether a quantized checkpoint opens as the weights that its codes and scales mean.
+    pub logical: Option<Logical>,
+}
+
+/// How a quantized checkpoint opens as its weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Logical {
+    /// The type of the values; `None` for the type in which the code of the checkpoint's own library gives them.
+    pub float: Option<FloatType>,
+    /// Whether all scales are read, to warn of those that are zero, NaN or infinite.
+    pub checks_scales: bool,
+}
+
+impl Logical {
+    /// Values of the library's own type.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    setters! {
+        float: Option<FloatType>,
+        checks_scales: bool,
+    }
+}
+
+/// A tensor that is computed from codes and scales.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LogicalTensor {
+    /// Its name.
+    pub name: String,
+    /// How its codes and scales are stored, such as `gptq`.
+    pub dialect: &'static str,
+    /// Bits that are stored for each value, scales included; `None` if it has no values.
+    pub bits: Option<f64>,
+}
+
+impl LogicalTensor {
+    /// A tensor of this name.
+    pub fn new(name: impl Into<String>, dialect: &'static str, bits: Option<f64>) -> Self {
+        LogicalTensor { name: name.into(), dialect, bits }
+    }
 }
 
 impl InputOptions {
@@ -45,6 +88,7 @@ impl InputOptions {
         ml_dtypes: Vec<MlDtype>,
         follow_links: bool,
         truncated: bool,
+        logical: Option<Logical>,
     }
 }
 
@@ -73,12 +117,33 @@ impl From<&InputOptions> for InputOptions {
 pub struct Input {
     file: File,
     paths: Vec<PathBuf>,
+    logical: Vec<LogicalTensor>,
 }
 
 impl Input {
     /// A file that is read from `paths`. The first is the path by which it was opened.
     pub fn new(file: File, paths: Vec<PathBuf>) -> Self {
-        Input { file, paths }
+        Input { file, paths, logical: Vec::new() }
+    }
+
+    /// The same input, whose tensors of these names are computed.
+    pub fn with_logical(self, logical: Vec<LogicalTensor>) -> Self {
+        Input { logical, ..self }
+    }
+
+    /// The same input, read from these paths.
+    pub fn with_paths(self, paths: Vec<PathBuf>) -> Self {
+        Input { paths, ..self }
+    }
+
+    /// Another file of the same paths, such as a part of this one.
+    pub fn with_file(self, file: File) -> Self {
+        Input { file, ..self }
+    }
+
+    /// The tensors that are computed from codes and scales. Some may be left out of the file.
+    pub fn logical(&self) -> &[LogicalTensor] {
+        &self.logical
     }
 
     /// The file.

@@ -18,7 +18,7 @@ mod opening;
 mod probe;
 
 pub use folder::{Existing, Folder, Opened, TargetFolder, open_one};
-pub use input::{Input, InputOptions};
+pub use input::{Input, InputOptions, Logical, LogicalTensor};
 pub use names::Names;
 pub use neighbours::{LEADS_OUT, Neighbours, Refusal, leads_out, refusal};
 pub use opening::Opening;

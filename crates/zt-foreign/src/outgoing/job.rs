@@ -143,9 +143,8 @@ impl<'j> Job<'j> {
     /// Makes the object a plain array, decoding it if necessary; `false` if it has no dense value
     /// and is left out.
     pub fn make_plain(&mut self, object: &mut Outgoing<'_>) -> bool {
-        let dtype = self.options.dtype;
         let is_decoded = self.options.dense || object.is_planes() || object.is_decoded();
-        if object.is_dense() || is_decoded && object.decode(dtype) {
+        if object.is_dense() || is_decoded && object.decode() {
             return true;
         }
         let loss = Loss::Format {
@@ -153,7 +152,7 @@ impl<'j> Job<'j> {
             has_dense_value: object.has_dense_value(),
         };
         self.accept(loss, Some(object.name()));
-        object.decode(dtype)
+        object.decode()
     }
 
     /// The target's type for the values of a plain array. If the target has none, a loss and its type

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use zt::{Attributes, Entry, File, Registry, Result, Tensor};
+use zt::{Attributes, Entry, File, FloatType, Registry, Result, Tensor};
 
 /// All objects of all inputs, and the attributes of the files.
 #[derive(Debug)]
@@ -22,9 +22,7 @@ impl<'i> Merged<'i> {
     ///
     /// The fault of an object, or of the attributes.
     pub fn of(file: &'i File) -> Result<Self> {
-        let incoming = |entry: Entry<'i>| {
-            Ok(Incoming { tensor: entry.tensor()?, registry: file.registry(), path: None })
-        };
+        let incoming = |entry: Entry<'i>| Ok(Incoming::new(entry.tensor()?, file.registry()));
         let objects = file.entries().into_iter().map(incoming);
         Ok(Merged {
             objects: objects.collect::<Result<_>>()?,
@@ -43,4 +41,13 @@ pub struct Incoming<'i> {
     pub registry: &'i Registry,
     /// The path of its input.
     pub path: Option<&'i Path>,
+    /// The type that its floating-point values are cast to.
+    pub dtype: Option<FloatType>,
+}
+
+impl<'i> Incoming<'i> {
+    /// An object as it is, of an input without a path.
+    pub const fn new(tensor: Tensor<'i>, registry: &'i Registry) -> Self {
+        Incoming { tensor, registry, path: None, dtype: None }
+    }
 }

@@ -20,6 +20,7 @@ pub struct Outgoing<'i> {
     /// The formats with which its input was opened.
     pub registry: &'i Registry,
     path: Option<&'i Path>,
+    dtype: Option<FloatType>,
     treatment: Treatment,
     keeps_planes: bool,
 }
@@ -37,12 +38,13 @@ pub enum Treatment {
 }
 
 impl<'i> Outgoing<'i> {
-    /// The object without changes; a dense one is cast to `dtype` if its values are floating-point.
-    pub fn new(incoming: &Incoming<'i>, dtype: Option<FloatType>) -> Self {
+    /// The object without changes; a dense one is cast to the type of `incoming` if its values are floating-point.
+    pub fn new(incoming: &Incoming<'i>) -> Self {
         let mut this = Outgoing {
             tensor: incoming.tensor,
             registry: incoming.registry,
             path: incoming.path,
+            dtype: incoming.dtype,
             treatment: Treatment::Keep,
             keeps_planes: false,
         };
@@ -53,7 +55,7 @@ impl<'i> Outgoing<'i> {
         } else {
             (this.plain_type(), Treatment::Cast)
         };
-        if let Some(to) = stored.and_then(|stored| this.cast_of(&stored, dtype)) {
+        if let Some(to) = stored.and_then(|stored| this.cast_of(&stored)) {
             this.treatment = treatment(to);
             this.keeps_planes = this.is_planes();
         }
@@ -61,11 +63,11 @@ impl<'i> Outgoing<'i> {
     }
 
     /// Writes the object's dense value in its place. Returns `false` if it has none.
-    pub fn decode(&mut self, dtype: Option<FloatType>) -> bool {
+    pub fn decode(&mut self) -> bool {
         let Some(value) = self.decoded_type() else {
             return false;
         };
-        self.treatment = Treatment::Decode(self.cast_of(&value, dtype));
+        self.treatment = Treatment::Decode(self.cast_of(&value));
         self.keeps_planes = false;
         true
     }
@@ -185,12 +187,8 @@ impl<'i> Outgoing<'i> {
         format.dense_type(&Signature::of(object), self.registry)
     }
 
-    /// The type that values are cast to: `wished`, if the values are floating-point and it differs.
-    fn cast_of(
-        &self,
-        (dtype, logical_type): &(DType, Option<Text>),
-        wished: Option<FloatType>,
-    ) -> Option<FloatType> {
+    /// The type that values are cast to: the wished one, if the values are floating-point and it differs.
+    fn cast_of(&self, (dtype, logical_type): &(DType, Option<Text>)) -> Option<FloatType> {
         let is_floating = match logical_type {
             None => dtype.is_float(),
             Some(name) => {
@@ -204,7 +202,7 @@ impl<'i> Outgoing<'i> {
             is_packed
                 || (wished.dtype(), wished.logical_type()) != (*dtype, logical_type.as_deref())
         };
-        wished.filter(|wished| is_floating && changes(wished))
+        self.dtype.filter(|wished| is_floating && changes(wished))
     }
 
     /// `error` with the name of the object and the path of its input.

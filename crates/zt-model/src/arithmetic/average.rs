@@ -8,7 +8,7 @@ use zt::{DType, Dense, OwnedTensor, Result, Tensor, View, Warning};
 use zt_convert::join_slices;
 use zt_foreign::{ConvertOptions, Input};
 
-use crate::arithmetic::computed::{Computed, Formula, floating};
+use crate::arithmetic::computed::{Computed, Formula, expect_no_codes, floating};
 use crate::arithmetic::fault::Fault;
 
 /// The first input with the weighted mean of all inputs in the place of each floating-point tensor. Its
@@ -73,6 +73,9 @@ pub fn average(inputs: &[Input], weights: &[f64], options: &ConvertOptions<'_>) 
             return Err(other.blame(error.with_object(name)));
         }
     }
+    for input in inputs {
+        expect_no_codes(input, |_| true)?;
+    }
     let (mut means, mut kept) = (HashMap::new(), Vec::new());
     for name in base.file().names() {
         if let Some(tensors) = tensors(base, others, name, options, &mut kept)? {
@@ -81,7 +84,7 @@ pub fn average(inputs: &[Input], weights: &[f64], options: &ConvertOptions<'_>) 
             means.insert(name, mean.map_err(|error| error.with_object(name))?);
         }
     }
-    let file = base.file().replace(|name, _| means.remove(name))?.with_warnings(kept)?;
+    let file = base.file().replace(|name, _| means.remove(name).map(Ok))?.with_warnings(kept)?;
     let paths = inputs.iter().flat_map(Input::paths);
     let paths: Vec<PathBuf> = paths.cloned().collect();
     Ok(Input::new(file, paths))

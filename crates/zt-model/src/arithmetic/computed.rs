@@ -10,7 +10,8 @@ use zt::{
     Blob, Bytes, Component, Dense, Elements, FloatType, Object, OwnedTensor, Planes, Registry,
     Result, Slice, Source, Span, Tensor, View,
 };
-use zt_foreign::{ConvertOptions, DATA, Overflow};
+use zt_convert::Kinds;
+use zt_foreign::{ConvertOptions, DATA, Input, Overflow};
 
 use crate::arithmetic::fault::Fault;
 
@@ -167,6 +168,24 @@ pub(crate) fn object_like(tensor: &OwnedTensor, format: &'static str) -> Object 
         }
     }
     object
+}
+
+/// Refuses to compute with codes: the quantized weights of an input of which `takes` has a part.
+///
+/// # Errors
+///
+/// Code `unsupported`; as [`Kinds::quantized`].
+pub(super) fn expect_no_codes(input: &Input, takes: impl Fn(&str) -> bool) -> Result<()> {
+    let found = Kinds::builtin().quantized(input)?;
+    let mut taken =
+        found.weights().iter().filter(|weight| weight.parts.iter().any(|part| takes(part)));
+    match taken.next() {
+        Some(first) => {
+            let (count, name) = (taken.count() + 1, first.name.clone());
+            Err(input.blame(Fault::Codes { count, dialect: first.dialect, name }.into()))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The type of a sound and plain array of real floating-point numbers.

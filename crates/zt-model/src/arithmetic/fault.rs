@@ -64,6 +64,11 @@ pub(super) enum Fault {
         with `zt convert --dense --dtype bf16`, and quantize that file"
     )]
     IsQuantized { count: usize, name: String, what: String },
+    #[error(
+        "{count} of the weights are codes whose scales lie beside them ({dialect}), such as {name:?}: --logical \
+        (`InputOptions::logical` in Rust) computes with their values"
+    )]
+    Codes { count: usize, dialect: &'static str, name: String },
     #[error("has too many values")]
     TooLong,
     #[error(
@@ -103,6 +108,7 @@ impl From<Fault> for Error {
             | Fault::Unequal
             | Fault::NotFloating
             | Fault::IsQuantized { .. }
+            | Fault::Codes { .. }
             | Fault::TooLong
             | Fault::Pattern { .. } => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             Fault::Config(_) | Fault::ConfigLen { .. } => (ErrorKind::Malformed, "header"),

@@ -10,7 +10,7 @@ use zt::{Error, Object, OwnedTensor, Result, Source};
 use zt_convert::Kinds;
 use zt_foreign::{ConvertOptions, Input, InputOptions};
 
-use crate::arithmetic::computed::{Computed, Formula, all_values, floating};
+use crate::arithmetic::computed::{Computed, Formula, all_values, expect_no_codes, floating};
 use crate::arithmetic::config::Config;
 use crate::arithmetic::factors::{Pair, parts};
 use crate::arithmetic::fault::Fault;
@@ -95,6 +95,9 @@ impl Lora {
             let error = Error::from(Fault::NoBase { base, more });
             return Err(blame(error.with_object(name)));
         }
+        let is_changed =
+            |name: &str| parts.pairs.contains_key(name) || parts.saved.contains_key(name);
+        expect_no_codes(base, is_changed)?;
         let latest = Arc::new(Mutex::new(None));
         let mut sums = HashMap::new();
         for (weight, saved) in &parts.saved {
@@ -108,7 +111,7 @@ impl Lora {
             let sum = Computed::object(vec![tensor], delta, options);
             sums.insert(weight.as_str(), sum.map_err(|error| base.blame(error))?);
         }
-        let file = base.file().replace(|name, _| sums.remove(name))?;
+        let file = base.file().replace(|name, _| sums.remove(name).map(Ok))?;
         let paths = base.paths().iter().chain(self.adapter.paths());
         let paths: Vec<PathBuf> = paths.cloned().collect();
         Ok(Input::new(file, paths))

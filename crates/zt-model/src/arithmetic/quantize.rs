@@ -11,7 +11,7 @@ use zt::{
 };
 use zt_foreign::{DATA, Input};
 
-use crate::arithmetic::computed::floating;
+use crate::arithmetic::computed::{expect_no_codes, floating};
 use crate::arithmetic::fault::Fault;
 use crate::arithmetic::units::{To, Units};
 
@@ -88,6 +88,7 @@ impl Quantize {
     /// Reading the values is an error of code `misuse` if one of them is not finite, and as [`Tensor::verify`].
     pub fn of(&self, input: &Input, takes: impl Fn(&Tensor<'_>) -> bool) -> Result<Quantized> {
         let file = input.file();
+        expect_no_codes(input, |name| file.tensor(name).is_ok_and(|tensor| takes(&tensor)))?;
         let latest = Arc::default();
         let mut sources = HashMap::new();
         let (mut objects, mut kept, mut made) = (Vec::new(), Vec::new(), HashMap::new());
@@ -134,7 +135,7 @@ impl Quantize {
         if objects.is_empty() {
             return Err(input.blame(Fault::NoValues.into()));
         }
-        let file = file.replace(|name, _| Some((made.remove(name)?, sources.remove(name)?)))?;
+        let file = file.replace(|name, _| Some(Ok((made.remove(name)?, sources.remove(name)?))))?;
         let file = with_file_type(file)?;
         let input = Input::new(file, input.paths().to_vec());
         Ok(Quantized { input, objects, kept })

@@ -1,6 +1,6 @@
 //! Makes a delta of two files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Write;
 use std::path::Path;
@@ -207,14 +207,15 @@ fn write(
     }
     changes.whole = whole.len() as u64;
     // What is written is what was hashed.
-    let recorded = new.file.select(|name| whole.contains(&name).then(|| name.to_owned()))?;
+    let whole: HashSet<&str> = whole.into_iter().collect();
+    let recorded = new.file.select(|name| whole.contains(name).then(|| name.to_owned()))?;
     let recorded = recorded.replace(|name, _| {
         let tensor = new.file.owned_tensor(name).ok()?;
-        with_sums(tensor, &in_new.get(name)?.components).ok()
+        Some(with_sums(tensor, &in_new.get(name)?.components))
     })?;
     let whole = recorded.tensors();
     let whole =
-        whole.map(|tensor| Ok(Incoming { tensor: tensor?, registry: recorded.registry(), path }));
+        whole.map(|tensor| Ok(Incoming { path, ..Incoming::new(tensor?, recorded.registry()) }));
     let whole: Vec<_> = whole.collect::<Result<_>>()?;
     let options = ConvertOptions::new(ZT);
     let written = write_objects(&whole, &[], &mut writer, &mut Job::new(ZT, &options));

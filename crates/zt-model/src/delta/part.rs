@@ -273,7 +273,7 @@ pub(super) fn with_sums(
 
 /// The file with dense objects in the place of planes, which are compared and changed by their values.
 pub(super) fn without_planes(file: &File) -> Result<File> {
-    file.replace(|name, _| dense_for_planes(file.owned_tensor(name).ok()?))
+    file.replace(|name, _| dense_for_planes(file.owned_tensor(name).ok()?).map(Ok))
 }
 
 fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Arc<dyn Source>)> {

@@ -111,7 +111,7 @@ impl Made {
                 is_kept.then(|| name.to_owned())
             }
         })?;
-        let kept = kept.replace(|name, _| objects.remove(name))?;
+        let kept = kept.replace(|name, _| objects.remove(name).map(Ok))?;
         let mut builder = FileBuilder::new(base.file().kind(), OpenOptions::new());
         builder.include(&kept, |_| true);
         builder.include(delta.file(), |name| whole.contains(name));

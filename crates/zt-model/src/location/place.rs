@@ -101,16 +101,32 @@ impl Location {
     /// As [`Kinds::open`](zt_convert::Kinds::open) and [`Patch::open`]. Code `unsupported` for a URL without the
     /// feature `remote`; `misuse` if stdin was read before.
     pub fn open(&self, options: &LocationOptions<'_>) -> Result<Input> {
-        let input = self.open_alone(&options.input, options)?;
         let Some((base, earlier)) = options.base.split_first() else {
-            return Ok(input);
+            return self.open_alone(&options.input, options);
         };
+        // Deltas are of codes.
+        let stored = options.input.clone().logical(None);
+        let result = self.open_with(base, earlier, &stored, options)?;
+        match options.input.logical {
+            Some(logical) => options.kinds.logical(result, logical),
+            None => Ok(result),
+        }
+    }
+
+    fn open_with(
+        &self,
+        base: &Location,
+        earlier: &[Location],
+        of_file: &InputOptions,
+        options: &LocationOptions<'_>,
+    ) -> Result<Input> {
+        let input = self.open_alone(of_file, options)?;
         if !is_delta(input.file()) {
             let message = "the file is no delta, so the base was not used";
             let file = input.file().with_warnings([Warning::new(BASE_UNUSED, message)])?;
             return Ok(Input::new(file, input.paths().to_vec()));
         }
-        let of_base = options.input.clone().kind(None);
+        let of_base = of_file.clone().kind(None);
         let whole = |location: &Location| {
             let input = location.open_alone(&of_base, options)?;
             match input.file().truncated() {
@@ -137,7 +153,7 @@ impl Location {
         } else if self.is_stdin() {
             let source = stdin::source(options.progress);
             let opened = source.and_then(|source| options.kinds.open_source(source, input));
-            opened.map(|opened| Input::new(opened.into_file(), vec![self.path.clone()]))
+            opened.map(|opened| opened.with_paths(vec![self.path.clone()]))
         } else {
             options.kinds.open(&self.path, input)
         };

@@ -401,8 +401,9 @@ impl File {
     }
 
     /// The file with some objects replaced. `make` gets each name and object. It returns the new object and a
-    /// source with its bytes, which may make them on demand, or `None` to keep the old object. Objects may share
-    /// a source. Everything else is kept, and nothing is copied or read.
+    /// source with its bytes, which may make them on demand, or `None` to keep the old object; after an error
+    /// the object is listed, and reading it is that error. Objects may share a source. Everything else is kept, and
+    /// nothing is copied or read.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -427,19 +428,27 @@ impl File {
     /// the fault of the object.
     pub fn replace(
         &self,
-        mut make: impl FnMut(&str, &Object) -> Option<(Object, Arc<dyn Source>)>,
+        mut make: impl FnMut(&str, &Object) -> Option<Result<(Object, Arc<dyn Source>)>>,
     ) -> Result<File> {
         let mut builder = self.rebuilt(|name| Some(name.to_owned()))?;
         let mut objects = std::mem::take(&mut builder.objects);
         let mut placed = HashMap::new();
         for (name, resolved) in &mut objects {
-            let old = resolved.object.as_ref().ok();
-            if let Some((new, source)) = old.and_then(|old| make(name, old)) {
-                let (from, offset) = resolved.place(&builder.places);
-                let source = *placed
-                    .entry(Arc::as_ptr(&source).addr())
-                    .or_insert_with(|| builder.place(source, SourceOrigin::MadeOf(from, offset)));
-                **resolved = builder.resolved(name, new, Home::One(source.0));
+            let Ok(old) = &resolved.object else { continue };
+            match make(name, old) {
+                None => {}
+                Some(Ok((new, source))) => {
+                    let (from, offset) = resolved.place(&builder.places);
+                    let place = SourceOrigin::MadeOf(from, offset);
+                    let source = *placed
+                        .entry(Arc::as_ptr(&source).addr())
+                        .or_insert_with(|| builder.place(source, place));
+                    **resolved = builder.resolved(name, new, Home::One(source.0));
+                }
+                Some(Err(error)) => {
+                    let raw = Arc::new(raw_of(old.clone()));
+                    resolved.object = Err(Arc::new(Faulty { error, raw }));
+                }
             }
         }
         builder.objects = objects;

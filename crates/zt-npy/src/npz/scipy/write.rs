@@ -32,7 +32,7 @@ pub(in crate::npz) struct Matrix<'i> {
 impl<'i> Matrix<'i> {
     /// The object as a matrix; `None` if it is none, or if NumPy does not have the type of its values.
     pub(in crate::npz) fn new(incoming: &Incoming<'i>) -> Option<Self> {
-        let object = Outgoing::new(incoming, None);
+        let object = Outgoing::new(&Incoming { dtype: None, ..*incoming });
         let tensor = object.tensor;
         let layout = match tensor.format() {
             _ if tensor.fault().is_some() => return None,

@@ -41,6 +41,7 @@ errors! {
     PICKLE "pickle": File, "The pickle of a PyTorch file or of a checkpoint, or another pickle, ends early, has an instruction that no data needs, acts on a missing value, or contains itself.", "Download or copy it again, or report it to the file's writer.";
     PICKLE_DANGER "pickle-danger": File, "A pickle names or calls a function that runs code, loads code or another pickle, or reaches files, if Python loads it. Nothing was called: the reader never calls anything.", "Do not load it with Python: it may be an attack. If it is yours, save its tensors alone: its `state_dict()`, or safetensors.";
     PICKLE_GLOBAL "pickle-global": File, "A PyTorch file or another pickle has objects of functions or classes that data does not need; or such a function makes a tensor. Nothing was called: the reader never calls anything.", "If you trust it, load it with torch and save its `state_dict()`. If you do not, it may be an attack: delete it.";
+    QUANTIZATION "quantization": File, "A weight of a quantized checkpoint lacks a part, or its parts do not fit each other.", "Fetch it again, with all shards and the settings beside them. The weight cannot be computed without the part.";
     REPLACED "replaced": System, "Another file took the file's name while it was edited.", "Edit the file that has the name now.";
     SCHEMA "schema": File, "A key of the manifest is missing, has the wrong type or is out of range.", "Report it to the file's writer. Other objects of the file can be read.";
     SHAPE_SIZE_MISMATCH "shape-size-mismatch": File, "The lengths of an object's components contradict its shape or each other.", "Report it to the file's writer. Never pad or cut: either of the two numbers may be wrong.";
@@ -95,6 +96,8 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "hard-links", from: "conversion, compacting", meaning: "the replaced file has other names (hard links), which keep the old file; the message has the number of names" },
     WarningInfo { code: "left-over", from: "`split --force`", meaning: "a file of the replaced set cannot be removed; the new set is complete, and the next split to that name tries again" },
     WarningInfo { code: "first-kept", from: "`average`", meaning: "integers, such as a counter of steps, differ in the inputs and are not averaged; those of the first input are written" },
+    WarningInfo { code: "quantized", from: "casts, `stats`, `diff --only-values`, `report`", meaning: "weights are codes whose scales lie beside them; a cast keeps both as they are, other commands show the codes. `--logical` gives the values" },
+    WarningInfo { code: "quantized-scale", from: "`--logical`", meaning: "scales of a weight are zero, NaN or infinite; or ComfyUI's scale is missing, and 1 is taken as ComfyUI does" },
     WarningInfo { code: "is-result", from: "deltas", meaning: "the base is the result of the deltas already; nothing was applied, and the result is the base" },
     WarningInfo { code: "base-unchecked", from: "deltas", meaning: "the values of the base were not compared with the delta's record; names and shapes may be another file's" },
     WarningInfo { code: "base-unused", from: "deltas", meaning: "a base was given, and the file is no delta; the base was not used" },

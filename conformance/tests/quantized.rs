@@ -1,0 +1,196 @@
+//! Quantized checkpoints of each dialect, with the values that they mean and with faults: `conformance/data/quantized`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use zt::{File, FloatType, Result, VerifyOptions, Warning};
+use zt_convert::{ConvertOptions, Input, InputOptions, Kinds, Logical, SAFETENSORS};
+
+fn cases() -> Vec<(PathBuf, Value)> {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quantized");
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(data).unwrap().map(|it| it.unwrap().path()).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    let truth = |folder: PathBuf| {
+        let json = fs::read(folder.join("truth.json")).unwrap();
+        let json = serde_json::from_slice(&json).unwrap();
+        (folder, json)
+    };
+    folders.into_iter().map(truth).collect()
+}
+
+fn open(folder: &Path, float: Option<FloatType>) -> Result<Input> {
+    let logical = Logical::new().float(float).checks_scales(true);
+    Kinds::builtin().open(folder, InputOptions::new().logical(logical))
+}
+
+/// The values of all tensors as f32.
+fn values(file: &File, name: &str) -> Vec<f32> {
+    let dense = file.tensor(name).unwrap().to_f32().unwrap();
+    dense.as_slice::<f32>().unwrap().to_vec()
+}
+
+/// How many floats lie between two.
+fn ulps(a: f32, b: f32) -> u64 {
+    let place = |value: f32| {
+        let magnitude = i64::from(value.to_bits() & 0x7fff_ffff);
+        if value.is_sign_negative() { -magnitude } else { magnitude }
+    };
+    if a.is_nan() && b.is_nan() { 0 } else { place(a).abs_diff(place(b)) }
+}
+
+#[test]
+fn values_are_the_exact_products() {
+    let cases = cases();
+    assert_eq!(cases.len(), 26);
+    for (folder, truth) in cases {
+        let expected = zt_convert::open(folder.join("truth.safetensors")).unwrap();
+        let model = open(&folder.join("model"), Some(FloatType::F32)).unwrap();
+        let file = model.file();
+        assert_eq!(file.warnings(), [], "{folder:?}");
+        let may_stay: BTreeSet<&str> =
+            truth["may_stay"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let names: BTreeSet<&str> = file.names().filter(|name| !may_stay.contains(name)).collect();
+        assert_eq!(names, expected.names().collect(), "{folder:?}");
+        for name in names {
+            let (found, expected) = (values(file, name), values(&expected, name));
+            assert_eq!(
+                file.tensor(name).unwrap().shape(),
+                zt_convert::open(folder.join("truth.safetensors"))
+                    .unwrap()
+                    .tensor(name)
+                    .unwrap()
+                    .shape()
+            );
+            let allowed = truth["tensors"][name]["ulp"].as_u64().unwrap_or(0);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!(
+                    ulps(*found, *expected) <= allowed,
+                    "{folder:?} {name}: {found} {expected}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_part_has_the_values_of_the_whole() {
+    for (folder, _) in cases() {
+        let model = open(&folder.join("model"), None).unwrap();
+        for tensor in model.file().tensors() {
+            let tensor = tensor.unwrap();
+            let whole = tensor.to_dense().unwrap();
+            for text in ["0", "-1", "1:3", ":,1:4", "...,::3", "-2:,-1"] {
+                let slices = zt::Slice::parse_list(text).unwrap();
+                if let Ok(part) = whole.slice(&slices) {
+                    assert_eq!(
+                        tensor.slice(&slices).unwrap(),
+                        part,
+                        "{folder:?} {} {text}",
+                        tensor.name()
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn values_of_the_dialects_own_type_are_those_of_its_library() {
+    for (folder, truth) in cases() {
+        let own = folder.join("truth-own.safetensors");
+        let (Ok(own), exact) = (zt_convert::open(&own), folder.join("truth.safetensors")) else {
+            continue;
+        };
+        let exact = zt_convert::open(exact).unwrap();
+        for (float, width) in [(FloatType::BF16, 16), (FloatType::F16, 13)] {
+            let model = open(&folder.join("model"), Some(float)).unwrap();
+            for (name, of) in truth["tensors"].as_object().unwrap() {
+                if of["own"].as_str().map(str::to_lowercase).as_deref() != Some(float.as_str()) {
+                    continue;
+                }
+                let found = values(model.file(), name);
+                for ((found, own), exact) in
+                    found.iter().zip(values(&own, name)).zip(values(&exact, name))
+                {
+                    // Of the library, or of the f32 rounded.
+                    let near = ulps(*found, own).min(ulps(*found, exact));
+                    assert!(near <= 1 << width, "{folder:?} {name}: {found} {own} {exact}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn faults_are_named() {
+    for (folder, truth) in cases() {
+        for fault in truth["faults"].as_array().unwrap() {
+            let (name, expected) =
+                (fault["name"].as_str().unwrap(), fault["expect"].as_str().unwrap());
+            let what = format!("{folder:?} {name}");
+            let opened = open(&folder.join("faults").join(name), None);
+            let mut target = Vec::new();
+            let convert = |input: &Input, target: &mut Vec<u8>| {
+                let options = ConvertOptions::new(SAFETENSORS).dense(true);
+                Kinds::builtin().convert(std::slice::from_ref(input), target, &options)
+            };
+            let (error, warnings): (_, Vec<Warning>) = match &opened {
+                Err(error) => (Some(error.clone()), Vec::new()),
+                Ok(input) => {
+                    let report = input.file().verify(&VerifyOptions::new()).unwrap();
+                    let converted = convert(input, &mut target);
+                    let error =
+                        report.problems.first().cloned().or(input.file().truncated().cloned());
+                    assert_eq!(error.is_some(), converted.is_err(), "{what}: {error:?}");
+                    (error, input.file().warnings())
+                }
+            };
+            match expected {
+                "error" => {
+                    let error = error.unwrap_or_else(|| panic!("{what} has no error"));
+                    let object = error.object().unwrap_or_default();
+                    let weight = fault["tensor"].as_str().unwrap_or_default();
+                    let module = |name: &str| {
+                        name.rsplit_once('.').map_or(String::new(), |it| it.0.to_owned())
+                    };
+                    let is_named = weight.is_empty() || module(weight).starts_with(&module(object));
+                    assert!(is_named, "{what}: {error}");
+                }
+                "warning" => assert!(error.is_some() || !warnings.is_empty(), "{what}"),
+                _ => assert!(error.is_none(), "{what}: {error:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn casts_of_stored_codes_keep_them() {
+    for (folder, truth) in cases() {
+        let input = Kinds::builtin().open(folder.join("model"), InputOptions::new()).unwrap();
+        if input.file().kind().as_str() == "gguf" {
+            continue;
+        }
+        let options = ConvertOptions::new(SAFETENSORS).dtype(FloatType::BF16);
+        let mut bytes = Vec::new();
+        let summary =
+            Kinds::builtin().convert(std::slice::from_ref(&input), &mut bytes, &options).unwrap();
+        let mut warnings = summary.warnings.iter();
+        assert!(warnings.any(|warning| warning.code == "quantized"), "{folder:?}");
+        let written =
+            Kinds::builtin().open_source(zt::Memory::new(bytes), InputOptions::new()).unwrap();
+        for of in truth["tensors"].as_object().unwrap().values() {
+            for part in of["consumed"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+                let bytes = |input: &Input| {
+                    let tensor = input.file().tensor(part).unwrap();
+                    (tensor.value_type(), tensor.bytes("data").unwrap().to_vec())
+                };
+                assert_eq!(bytes(&input), bytes(&written), "{folder:?} {part}");
+            }
+        }
+    }
+}

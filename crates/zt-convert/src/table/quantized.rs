@@ -1,0 +1,101 @@
+//! Quantized checkpoints as their weights, with the settings beside them.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use zt::container::memory;
+use zt::{Error, Result, Span};
+use zt_foreign::{Folder, Input, Logical, LogicalTensor};
+use zt_quantized::{Dialects, Quantized, Settings, Weight, find};
+
+use crate::table::Kinds;
+
+impl Kinds {
+    /// A quantized checkpoint as the weights that its codes and scales mean, which are computed when they are read.
+    /// [`InputOptions::logical`](zt_foreign::InputOptions::logical) opens one so. The settings beside the path of
+    /// `input` are read.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` for settings that are no JSON. A weight that lacks a part is listed, and reading it is an
+    /// error of that code.
+    pub fn logical(&self, input: Input, logical: Logical) -> Result<Input> {
+        let settings = input.path().map(beside).transpose()?;
+        open(input, logical, &self.dialects, &settings.unwrap_or_default())
+    }
+
+    /// As [`Kinds::logical`], with the settings in a folder of a store.
+    pub(crate) fn logical_in(
+        &self,
+        input: Input,
+        folder: &dyn Folder,
+        logical: Logical,
+    ) -> Result<Input> {
+        open(input, logical, &self.dialects, &in_folder(folder)?)
+    }
+
+    /// The tensors of an input that are codes and scales of quantized weights. The settings beside its path say what
+    /// names and types do not.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` for settings that are no JSON; as reading small tensors that describe others.
+    pub fn quantized(&self, input: &Input) -> Result<Quantized> {
+        let settings = match input.path().filter(|_| input.logical().is_empty()) {
+            Some(path) => beside(path)?,
+            None => Settings::default(),
+        };
+        find(input.file(), &settings, &self.dialects).map_err(|error| input.blame(error))
+    }
+}
+
+/// The file of the weights that codes and scales of an input mean.
+fn open(input: Input, logical: Logical, dialects: &Dialects, settings: &Settings) -> Result<Input> {
+    let found = || {
+        let found = find(input.file(), settings, dialects)?;
+        let warnings = if logical.checks_scales { found.check_scales()? } else { Vec::new() };
+        let tensor =
+            |weight: &Weight| LogicalTensor::new(&weight.name, weight.dialect, found.bits(weight));
+        let tensors: Vec<LogicalTensor> = found.weights().iter().map(tensor).collect();
+        let file = found.logical(logical.float)?;
+        let file = if warnings.is_empty() { file } else { file.with_warnings(warnings)? };
+        Ok((file, tensors))
+    };
+    let (file, tensors) = found().map_err(|error: Error| input.blame(error))?;
+    Ok(input.with_file(file).with_logical(tensors))
+}
+
+/// The settings in a folder, or beside a file.
+fn beside(path: &Path) -> Result<Settings> {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let mut settings = Settings::default();
+    for name in Settings::FILES {
+        let path = folder.unwrap_or(Path::new("")).join(name);
+        let Ok(file) = fs::File::open(&path) else {
+            continue;
+        };
+        let mut json = Vec::new();
+        let read = file.take(Settings::LEN_MAX).read_to_end(&mut json).map_err(Error::from);
+        let added = read.and_then(|_| settings.add(name, &json));
+        added.map_err(|error| error.with_path(&path))?;
+    }
+    Ok(settings)
+}
+
+/// The settings in a folder of a store.
+fn in_folder(folder: &dyn Folder) -> Result<Settings> {
+    let mut settings = Settings::default();
+    for (name, opened) in Settings::FILES.iter().zip(folder.open(&Settings::FILES)) {
+        // A store that gives no answer is found by every other request.
+        let Ok(Some(source)) = opened else {
+            continue;
+        };
+        let mut json = Vec::new();
+        if let Some(span) = Span::new(0, source.byte_len().min(Settings::LEN_MAX)) {
+            memory::fetch(&mut json, &*source, span)?;
+        }
+        settings.add(name, &json)?;
+    }
+    Ok(settings)
+}

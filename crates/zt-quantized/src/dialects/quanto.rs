@@ -1,0 +1,58 @@
+//! optimum-quanto 0.2.7: `X.weight._data` and `X.weight._scale`.
+//!
+//! Source: `WeightQBytesTensor` of that release. `quanto_qmap.json` names the quantized modules. Packed types of 2 and 4
+//! bits are named, and not computed.
+
+use std::collections::HashSet;
+
+use zt::{DType, Result};
+
+use crate::dialects::{Dialect, scaled};
+use crate::fault::Fault;
+use crate::model::Model;
+use crate::weight::Weight;
+
+pub(super) struct Quanto;
+
+const NAME: &str = "quanto";
+
+impl Dialect for Quanto {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn weights(&self, model: &Model<'_>) -> Result<Vec<Weight>> {
+        let mut weights = Vec::new();
+        for name in model.ending("._data") {
+            let of = |part: &str| format!("{name}.{part}");
+            let module = name.rsplit_once('.').map_or("", |(module, _)| module);
+            let kind = model.settings().quanto(module).and_then(|it| it.get("weights")?.as_str());
+            if kind.is_none() && model.get(&of("_scale")).is_none() {
+                continue;
+            }
+            let is_bytes =
+                model.get(&of("_data")).is_some_and(|it| it.is_fp8() || it.is(DType::I8));
+            let parts = ["_data", "_scale", "_shift"].map(of).into_iter();
+            let parts: Vec<String> = parts.filter(|part| model.get(part).is_some()).collect();
+            let formula = match is_bytes && model.get(&of("_shift")).is_none() {
+                true => scaled::bytes(model, NAME, &of("_data"), &of("_scale")),
+                false => {
+                    let what = format!("a weight of {}", kind.unwrap_or("packed codes"));
+                    Err(Fault::Unknown { dialect: NAME, what }.into())
+                }
+            };
+            weights.push(Weight::new(name, NAME, parts, model.float_of(&of("_scale")), formula));
+        }
+        let known: HashSet<String> =
+            weights.iter().map(|weight: &Weight| weight.name.clone()).collect();
+        for (module, _) in model.settings().quanto_modules() {
+            let name = format!("{module}.weight");
+            let scale = format!("{name}._scale");
+            if model.get(&name).is_none() && !known.contains(&name) && model.get(&scale).is_some() {
+                let fault = Fault::Missing { dialect: NAME, part: format!("{name}._data") };
+                weights.push(Weight::new(name, NAME, [scale], model.float(), Err(fault.into())));
+            }
+        }
+        Ok(weights)
+    }
+}

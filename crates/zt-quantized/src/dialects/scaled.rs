@@ -1,0 +1,255 @@
+//! Codes of a byte with a scale under a name beside them. Every scale multiplies.
+//!
+//! | codes | scale | who writes it |
+//! | --- | --- | --- |
+//! | `X.weight`, FP8 | `X.weight_scale_inv`: blocks | DeepSeek-V3, `weight_dequant` of its `inference/kernel.py` |
+//! | `X.weight`, FP8 or int8 | `X.weight_scale`: all, a row or a block | compressed-tensors, `NaiveQuantizationCompressor`; ModelOpt |
+//! | `X.weight`, FP8 | `X.weight_scale`, E8M0 in U8: 32 columns | MXFP8 of compressed-tensors and ModelOpt |
+//! | `X.weight`, FP8 or FP4 in int8 | `X.scale`, E8M0: blocks, or 32 columns | DeepSeek-V4 |
+
+use zt::{DType, Result};
+
+use crate::dialects::{Dialect, E2M1, exponents, ratio};
+use crate::fault::Fault;
+use crate::find::byte_values;
+use crate::model::{Model, Shape};
+use crate::values::codes::Codes;
+use crate::values::packing::Packing;
+use crate::values::weight::Formula;
+use crate::weight::Weight;
+
+pub(super) struct Scaled;
+
+const NAME: &str = "scaled-fp8";
+const INT8: &str = "scaled-int8";
+const FP4: &str = "deepseek-fp4";
+
+/// The names of scales, the most special first.
+const SCALES: [&str; 4] = ["weight_scale_inv", "weight_scale", "scale_weight", "scale"];
+
+impl Dialect for Scaled {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn weights(&self, model: &Model<'_>) -> Result<Vec<Weight>> {
+        let mut weights = Vec::new();
+        for end in ["weight", ""] {
+            let stems = if end.is_empty() { experts(model) } else { layers(model) };
+            for (stem, scales) in stems {
+                let name = format!("{stem}{end}");
+                let Some(codes) = model.get(&name) else { continue };
+                let is_int8 = codes.is(DType::I8);
+                if !codes.is_fp8() && !is_int8 {
+                    continue;
+                }
+                let scale = scales.into_iter().find(|scale| model.get(scale).is_some());
+                let Some(scale) = scale else {
+                    weights.extend(without_scale(model, &name, codes));
+                    continue;
+                };
+                let is_fp4 =
+                    is_int8 && model.get(&scale).is_some_and(|it| *it.value_type == *"f8_e8m0fnu");
+                let dialect = match (is_fp4, is_int8) {
+                    (true, _) => FP4,
+                    (_, true) => INT8,
+                    _ => NAME,
+                };
+                let formula = if is_fp4 {
+                    fp4(model, &name, &scale)
+                } else {
+                    bytes(model, dialect, &name, &scale)
+                };
+                let float = model.float_of(&scale);
+                weights.push(Weight::new(name.clone(), dialect, [name, scale], float, formula));
+            }
+        }
+        Ok(weights)
+    }
+}
+
+/// The layers that have a weight, and the names that its scale may have.
+fn layers<'m>(model: &'m Model<'_>) -> Vec<(&'m str, Vec<String>)> {
+    let layers = model.ending("weight").into_iter();
+    let scales = |stem: &str| SCALES.map(|scale| format!("{stem}{scale}")).to_vec();
+    layers
+        .filter(|stem| stem.is_empty() || stem.ends_with('.'))
+        .map(|stem| (stem, scales(stem)))
+        .collect()
+}
+
+/// Parameters that are no `weight` of a layer, such as stacked experts: `NAME` with `NAME_scale_inv` or `NAME_scale`.
+fn experts<'m>(model: &'m Model<'_>) -> Vec<(&'m str, Vec<String>)> {
+    let mut found = Vec::new();
+    for end in ["_scale_inv", "_scale"] {
+        for stem in model.ending(end).into_iter().filter(|stem| !stem.ends_with("weight")) {
+            found.push((stem, vec![format!("{stem}{end}")]));
+        }
+    }
+    found
+}
+
+/// A weight of FP8 that the settings call quantized, and whose scale is missing.
+fn without_scale(model: &Model<'_>, name: &str, codes: &Shape<'_>) -> Option<Weight> {
+    let settings = model.settings();
+    let is_quantized = match settings.method()? {
+        "fp8" | "compressed-tensors" | "fbgemm_fp8" => true,
+        "modelopt" => settings.text("quant_algo").is_some_and(|it| it.contains("FP8")),
+        _ => false,
+    };
+    if !is_quantized || codes.shape.len() < 2 {
+        return None;
+    }
+    let (dialect, scale) = match (codes.is_fp8(), settings.method()) {
+        (true, Some("fp8")) => (NAME, "_scale_inv"),
+        (true, _) => (NAME, "_scale"),
+        (false, _) => (INT8, "_scale"),
+    };
+    let fault = Fault::Missing { dialect, part: format!("{name}{scale}") };
+    let parts = [name.to_owned()];
+    Some(Weight::new(name, dialect, parts, model.float(), Err(fault.into())))
+}
+
+/// Codes of FP8 or int8, one a byte, that stand for themselves.
+pub(super) fn alone(model: &Model<'_>, dialect: &'static str, name: &str) -> Result<Formula> {
+    let codes = model.need(dialect, name)?.clone();
+    let values = byte_values(&codes.value_type)?;
+    let tensor = model.tensor(dialect, name)?;
+    let all = Codes::packed(tensor, Packing::bytes(), values, matrix(&codes)?)?;
+    Formula::new(codes.shape, all)
+}
+
+fn matrix(codes: &Shape<'_>) -> Result<[u64; 3]> {
+    match *codes.shape {
+        [len] => Ok([1, 1, len]),
+        _ => Ok(codes.matrices().ok_or(Fault::TooLong)?),
+    }
+}
+
+/// Codes of FP8 or int8, one a byte, and their scale.
+pub(super) fn bytes(
+    model: &Model<'_>,
+    dialect: &'static str,
+    name: &str,
+    scale: &str,
+) -> Result<Formula> {
+    let formula = alone(model, dialect, name)?;
+    let scales = model.need(dialect, scale)?.clone();
+    let [count, rows, columns] = matrix(model.need(dialect, name)?)?;
+    let is_e8m0 = scales.is(DType::U8);
+    let blocks = blocks(model, [count, rows, columns], &scales, is_e8m0);
+    let Some([block_rows, block_columns]) = blocks else {
+        let (name, shape) = (scale.to_owned(), scales.shape.to_vec());
+        return Err(Fault::Shape { name, shape, count, rows, columns }.into());
+    };
+    let formula = formula.block(block_rows, block_columns);
+    let scale = scale_codes(model, dialect, scale, is_e8m0, formula.grid())?;
+    // One scale for all of several matrices.
+    if scales.count() == 1 && count > 1 {
+        return formula.global(model.tensor(dialect, scale.tensor().tensor().name())?, false);
+    }
+    formula.scale(scale)
+}
+
+/// Scales that are numbers, or exponents of E8M0 in U8.
+pub(super) fn scale_codes(
+    model: &Model<'_>,
+    dialect: &'static str,
+    name: &str,
+    is_e8m0: bool,
+    grid: [u64; 3],
+) -> Result<Codes> {
+    let tensor = model.tensor(dialect, name)?;
+    if tensor.tensor().element_count() == Some(1) {
+        return Codes::numbers(tensor, [1, 1, 1]);
+    }
+    match is_e8m0 {
+        true => Codes::packed(tensor, Packing::bytes(), exponents()?, grid),
+        false => Codes::numbers(tensor, grid),
+    }
+}
+
+/// The rows and columns that share one of `scales`.
+fn blocks(
+    model: &Model<'_>,
+    [count, rows, columns]: [u64; 3],
+    scales: &Shape<'_>,
+    is_e8m0: bool,
+) -> Option<[u64; 2]> {
+    const ALL: u64 = u64::MAX;
+    let found = scales.count();
+    if let Some([r, c]) = configured(model)
+        && let [_, _, ..] = scales.shape
+    {
+        let [grid_rows, grid_columns] = [rows.div_ceil(r), columns.div_ceil(c)];
+        if scales.shape.ends_with(&[grid_rows, grid_columns]) {
+            return Some([r, c]);
+        }
+        if model.settings().get("weight_block_size").is_some() {
+            return None;
+        }
+    }
+    if found == 1 || (found == count && (count > 1 || scales.shape.len() < 2)) {
+        return Some([ALL, ALL]);
+    }
+    let rows_of_all = count.checked_mul(rows)?;
+    let [grid_rows, grid_columns] = match scales.shape {
+        [_] => [rows, 1],
+        [.., r, c] if found == count.checked_mul(*r)?.checked_mul(*c)? => [*r, *c],
+        // The experts by the rows of each.
+        [.., r] if found == rows_of_all && *r == rows => [rows, 1],
+        _ => return None,
+    };
+    if grid_columns == 1 && grid_rows == rows && !is_e8m0 {
+        return (found == rows_of_all).then_some([1, ALL]);
+    }
+    if grid_rows == rows
+        && let Some(group) = ratio(columns, grid_columns)
+    {
+        return (!is_e8m0 || group == 32).then_some([1, group]);
+    }
+    Some([side(rows, grid_rows)?, side(columns, grid_columns)?])
+}
+
+/// The block that the settings give.
+fn configured(model: &Model<'_>) -> Option<[u64; 2]> {
+    let settings = model.settings();
+    let groups = settings.get("config_groups").and_then(|groups| groups.as_object());
+    let mut weights = groups.into_iter().flat_map(|groups| groups.values());
+    let in_groups =
+        weights.find_map(|group| group.get("weights")?.get("block_structure")?.as_array());
+    let sizes = settings.get("weight_block_size").and_then(|it| it.as_array()).or(in_groups)?;
+    match &**sizes {
+        [rows, columns] => {
+            let size = |it: &serde_json::Value| it.as_u64().filter(|it| *it > 0);
+            Some([size(rows)?, size(columns)?])
+        }
+        _ => None,
+    }
+}
+
+/// The side of blocks that settings do not give: 128, as everyone has it, or the only power of two that fits.
+fn side(len: u64, blocks: u64) -> Option<u64> {
+    let fits = |side: &u64| len.div_ceil(*side) == blocks;
+    if blocks == 1 {
+        return Some(len.max(1));
+    }
+    let mut sides = (0..20).map(|power| 1u64 << power).filter(fits);
+    [128].into_iter().find(fits).or_else(|| sides.next().filter(|_| sides.next().is_none()))
+}
+
+/// FP4 in int8, two codes a byte, the even column in the low half; a scale of E8M0 for 32 columns.
+fn fp4(model: &Model<'_>, name: &str, scale: &str) -> Result<Formula> {
+    let codes = model.need(FP4, name)?.clone();
+    let [count, rows, half] = codes.matrices().ok_or(Fault::TooLong)?;
+    let columns = half.checked_mul(2).ok_or(Fault::TooLong)?;
+    let tensor = model.tensor(FP4, name)?;
+    let all = Codes::packed(tensor, Packing::bits(4), E2M1.to_vec(), [count, rows, columns])?;
+    let mut shape = codes.shape.to_vec();
+    if let Some(last) = shape.last_mut() {
+        *last = columns;
+    }
+    let formula = Formula::new(shape, all)?.groups_of(32)?;
+    let grid = formula.grid();
+    formula.scale(Codes::numbers(model.tensor(FP4, scale)?, grid)?)
+}

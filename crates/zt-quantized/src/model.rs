@@ -1,0 +1,209 @@
+//! A checkpoint as a dialect sees it: tensors by name, and the settings beside them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use zt::manifest::Text;
+use zt::{DType, File, FloatType, OwnedTensor, Result};
+
+use crate::fault::Fault;
+use crate::settings::Settings;
+use crate::values::codes::all_numbers;
+use crate::weight::Weight;
+
+/// The longest text in a tensor, in bytes.
+const TEXT_MAX: u64 = 64 << 10;
+
+/// A checkpoint as a dialect sees it.
+///
+/// A dialect looks for names that end as its own do, and makes a [`Weight`] of each.
+pub struct Model<'f> {
+    file: &'f File,
+    settings: &'f Settings,
+    tensors: BTreeMap<&'f str, Shape<'f>>,
+    /// The texts of the file's header.
+    header: HashMap<String, String>,
+    /// Tensors that weights were made of.
+    taken: HashSet<String>,
+}
+
+/// The shape and the type of a plain array.
+#[derive(Debug, Clone)]
+pub struct Shape<'f> {
+    /// Its shape.
+    pub shape: &'f [u64],
+    /// The type of its values: a dtype, or a logical type such as `f8_e4m3fn`.
+    pub value_type: Text,
+    /// How it is stored.
+    pub dtype: DType,
+}
+
+impl Shape<'_> {
+    /// Whether the values are FP8.
+    pub fn is_fp8(&self) -> bool {
+        self.value_type.starts_with("f8_e4m3") || self.value_type.starts_with("f8_e5m2")
+    }
+
+    /// Whether the values are the bytes of this dtype, without another meaning.
+    pub fn is(&self, dtype: DType) -> bool {
+        self.dtype == dtype && *self.value_type == *dtype.as_str()
+    }
+
+    /// The number of values.
+    pub fn count(&self) -> u64 {
+        zt::formats::element_count(self.shape).unwrap_or(u64::MAX)
+    }
+
+    /// The last two dimensions, and the product of those in front of them.
+    pub fn matrices(&self) -> Option<[u64; 3]> {
+        match *self.shape {
+            [ref outer @ .., rows, columns] => {
+                let count = outer.iter().try_fold(1u64, |a, b| a.checked_mul(*b))?;
+                Some([count, rows, columns])
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'f> Model<'f> {
+    pub(crate) fn new(file: &'f File, settings: &'f Settings) -> Result<Self> {
+        let mut tensors = BTreeMap::new();
+        for entry in file.entries() {
+            if let Ok(tensor) = entry.tensor()
+                && tensor.format() == "dense"
+                && tensor.fault().is_none()
+                && let (Some(dtype), Some(value_type)) = (tensor.dtype(), tensor.value_type())
+            {
+                tensors.insert(entry.name(), Shape { shape: tensor.shape(), value_type, dtype });
+            }
+        }
+        let attributes = file.attributes()?.unwrap_or_default();
+        let text = |text: &zt::Value| text.as_str().map(str::to_owned);
+        let header = attributes.iter().filter_map(|(key, value)| Some((text(key)?, text(value)?)));
+        Ok(Model { file, settings, tensors, header: header.collect(), taken: HashSet::new() })
+    }
+
+    /// What the files beside the weights say.
+    pub const fn settings(&self) -> &'f Settings {
+        self.settings
+    }
+
+    /// A text of the file's header, by its key.
+    pub fn header(&self, key: &str) -> Option<&str> {
+        self.header.get(key).map(String::as_str)
+    }
+
+    /// The names that end with `end`, without that end. Tensors that another dialect took are left out.
+    pub fn ending(&self, end: &str) -> Vec<&'f str> {
+        let free = self.tensors.keys().filter(|name| !self.taken.contains(**name));
+        free.filter_map(|name| name.strip_suffix(end)).collect()
+    }
+
+    /// The tensor of this name, if it is a plain array that no other dialect took.
+    pub fn get(&self, name: &str) -> Option<&Shape<'f>> {
+        self.tensors.get(name).filter(|_| !self.taken.contains(name))
+    }
+
+    /// A tensor that a weight needs.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` if it is missing.
+    pub fn need(&self, dialect: &'static str, name: &str) -> Result<&Shape<'f>> {
+        self.get(name).ok_or_else(|| Fault::Missing { dialect, part: name.to_owned() }.into())
+    }
+
+    /// A handle on a tensor that a weight needs.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::need`].
+    pub fn tensor(&self, dialect: &'static str, name: &str) -> Result<OwnedTensor> {
+        self.need(dialect, name)?;
+        self.file.owned_tensor(name)
+    }
+
+    /// The numbers of a small tensor, such as a shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::need`]; code `quantization` if it is long; as reading it.
+    pub fn numbers(&self, dialect: &'static str, name: &str) -> Result<Vec<f32>> {
+        self.expect_small(dialect, name)?;
+        all_numbers(&self.tensor(dialect, name)?)
+    }
+
+    /// The integers of a small tensor, such as a shape.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::numbers`]; code `quantization` for other numbers than i32, i64 and u8, and for negative ones.
+    pub fn integers(&self, dialect: &'static str, name: &str) -> Result<Vec<u64>> {
+        self.expect_small(dialect, name)?;
+        let tensor = self.file.tensor(name)?;
+        let elements = tensor.elements("data")?;
+        let integers = match elements.dtype {
+            DType::I64 => {
+                elements.as_slice::<i64>()?.iter().map(|it| u64::try_from(*it).ok()).collect()
+            }
+            DType::I32 => {
+                elements.as_slice::<i32>()?.iter().map(|it| u64::try_from(*it).ok()).collect()
+            }
+            DType::U8 => Some(elements.bytes.iter().map(|it| u64::from(*it)).collect()),
+            _ => None,
+        };
+        let what = || format!("{name} has no sizes");
+        integers.ok_or_else(|| Fault::Rule { dialect, what: what() }.into())
+    }
+
+    /// The bytes of a small tensor, which has a text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Model::numbers`].
+    pub fn text(&self, dialect: &'static str, name: &str) -> Result<Vec<u8>> {
+        self.expect_small(dialect, name)?;
+        Ok(self.file.tensor(name)?.bytes("data")?.to_vec())
+    }
+
+    fn expect_small(&self, dialect: &'static str, name: &str) -> Result<()> {
+        let byte_len = self.need(dialect, name)?.count().saturating_mul(8);
+        if byte_len > 8 * TEXT_MAX {
+            let what = format!("{name} is longer than {TEXT_MAX} values");
+            return Err(Fault::Rule { dialect, what }.into());
+        }
+        Ok(())
+    }
+
+    /// The type that the model's own code computes in: as the settings say, or else bf16.
+    pub fn float(&self) -> FloatType {
+        match self.settings.dtype() {
+            Some("float16") => FloatType::F16,
+            Some("float32") => FloatType::F32,
+            Some(_) => FloatType::BF16,
+            None => self.most(),
+        }
+    }
+
+    /// The type of most floating-point tensors.
+    fn most(&self) -> FloatType {
+        let count = |name: &str| self.tensors.values().filter(|it| *it.value_type == *name).count();
+        if count("f16") > count("bf16") { FloatType::F16 } else { FloatType::BF16 }
+    }
+
+    /// The 16-bit type of a tensor, or else [`Model::float`].
+    pub fn float_of(&self, name: &str) -> FloatType {
+        let found = self.get(name).and_then(|it| FloatType::from_name(&it.value_type));
+        let is_narrow = |it: &FloatType| [FloatType::F16, FloatType::BF16].contains(it);
+        found.filter(is_narrow).unwrap_or_else(|| self.float())
+    }
+
+    /// Takes the tensors that a weight is made of.
+    pub(crate) fn take(&mut self, weight: &Weight) {
+        self.taken.extend(weight.parts.iter().cloned());
+    }
+
+    pub(crate) fn is_free(&self, weight: &Weight) -> bool {
+        weight.parts.iter().all(|part| !self.taken.contains(part))
+    }
+}

@@ -1,0 +1,118 @@
+//! What the JSON files beside the weights say of their quantization.
+
+use serde_json::{Map, Value};
+use zt::Result;
+
+use crate::fault::Fault;
+
+/// What the JSON files beside the weights say of their quantization.
+///
+/// ```
+/// use zt_quantized::Settings;
+///
+/// let mut settings = Settings::default();
+/// let json = br#"{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}"#;
+/// settings.add("config.json", json)?;
+/// assert_eq!(settings.method(), Some("fp8"));
+/// # Ok::<(), zt::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The object that says how, from the first file that has one.
+    quantization: Map<String, Value>,
+    /// Whether it was in a file of ModelOpt.
+    is_modelopt: bool,
+    dtype: Option<String>,
+    /// The modules that quanto names.
+    quanto: Map<String, Value>,
+}
+
+impl Settings {
+    /// The names of the files that are understood.
+    pub const FILES: [&str; 4] =
+        ["config.json", "hf_quant_config.json", "quantize_config.json", "quanto_qmap.json"];
+
+    /// The longest file, in bytes.
+    pub const LEN_MAX: u64 = 16 << 20;
+
+    /// Adds the file of this name. Files of other names are ignored.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` if it is no JSON object.
+    pub fn add(&mut self, file: &str, json: &[u8]) -> Result<()> {
+        let json: Map<String, Value> = serde_json::from_slice(json)
+            .map_err(|error| Fault::Settings { file: file.to_owned(), what: error.to_string() })?;
+        match file {
+            "config.json" => {
+                let text = json.get("text_config").and_then(Value::as_object);
+                let configs = [Some(&json), text].into_iter().flatten();
+                for config in configs {
+                    for key in ["quantization_config", "compression_config", "quantization"] {
+                        self.take(config.get(key));
+                    }
+                    let dtype = config.get("dtype").or(config.get("torch_dtype"));
+                    let dtype = dtype.and_then(Value::as_str).map(str::to_owned);
+                    self.dtype = self.dtype.take().or(dtype);
+                }
+            }
+            "hf_quant_config.json" => {
+                self.is_modelopt |= self.take(json.get("quantization"));
+            }
+            "quantize_config.json" => {
+                self.take(Some(&Value::Object(json)));
+            }
+            "quanto_qmap.json" => self.quanto = json,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, found: Option<&Value>) -> bool {
+        match found.and_then(Value::as_object) {
+            Some(found) if self.quantization.is_empty() => {
+                self.quantization = found.clone();
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A key of the settings of quantization.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.quantization.get(key).filter(|value| !value.is_null())
+    }
+
+    /// A key of the settings of quantization as a number.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.get(key)?.as_u64()
+    }
+
+    /// A key of the settings of quantization as a text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.get(key)?.as_str()
+    }
+
+    /// The method: `quant_method`, or `modelopt` for the settings of ModelOpt.
+    pub fn method(&self) -> Option<&str> {
+        match self.is_modelopt || self.get("quant_algo").is_some() {
+            true => Some("modelopt"),
+            false => self.text("quant_method"),
+        }
+    }
+
+    /// The type that the model is loaded in, without `torch.`.
+    pub fn dtype(&self) -> Option<&str> {
+        self.dtype.as_deref().map(|name| name.strip_prefix("torch.").unwrap_or(name))
+    }
+
+    /// What quanto says of a module.
+    pub(crate) fn quanto(&self, module: &str) -> Option<&Value> {
+        self.quanto.get(module)
+    }
+
+    /// The modules that quanto names.
+    pub(crate) fn quanto_modules(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.quanto.iter().map(|(module, value)| (&**module, value))
+    }
+}

@@ -1,0 +1,433 @@
+//! A matrix of codes or numbers in a stored tensor.
+
+use std::ops::Range;
+
+use zt::container::memory::in_memory;
+use zt::{Dense, Elements, FloatType, OwnedTensor, Result, Slice};
+
+use crate::fault::Fault;
+use crate::values::packing::{Along, Packing, unit_of};
+
+/// Equal matrices of codes or numbers, one after the other in a stored tensor, in row-major order.
+#[derive(Debug, Clone)]
+pub struct Codes {
+    tensor: OwnedTensor,
+    /// `None`: the elements of the tensor are numbers, and stand for themselves.
+    packing: Option<(Packing, Vec<f32>)>,
+    count: u64,
+    rows: u64,
+    columns: u64,
+    /// Whether the numbers lie in the tiles that cuBLAS takes for block scales.
+    is_tiled: bool,
+}
+
+impl Codes {
+    /// `count` matrices of `rows` and `columns` whose codes lie in `tensor` as `packing` says. `values` has the value of
+    /// each code.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` if the tensor has another length than these codes need, or fewer values than codes.
+    pub fn packed(
+        tensor: OwnedTensor,
+        packing: Packing,
+        values: Vec<f32>,
+        [count, rows, columns]: [u64; 3],
+    ) -> Result<Self> {
+        if values.len() != 1usize << packing.bits_of_code() {
+            return Err(Fault::Values { found: values.len(), bits: packing.bits_of_code() }.into());
+        }
+        let packing = Some((packing, values));
+        Codes { tensor, packing, count, rows, columns, is_tiled: false }.checked()
+    }
+
+    /// As [`Codes::packed`], for a tensor of real numbers.
+    ///
+    /// # Errors
+    ///
+    /// As [`Codes::packed`].
+    pub fn numbers(tensor: OwnedTensor, [count, rows, columns]: [u64; 3]) -> Result<Self> {
+        Codes { tensor, packing: None, count, rows, columns, is_tiled: false }.checked()
+    }
+
+    /// The same numbers in tiles of 128 rows and 4 columns, each stored as 32 rows of 16: the order in which cuBLAS
+    /// takes the scales of blocks. The tensor has whole tiles.
+    ///
+    /// # Errors
+    ///
+    /// As [`Codes::packed`].
+    pub fn tiled(tensor: OwnedTensor, [count, rows, columns]: [u64; 3]) -> Result<Self> {
+        Codes { tensor, packing: None, count, rows, columns, is_tiled: true }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let expected = || {
+            let [rows, byte_len] = self.stored()?;
+            self.count.checked_mul(rows)?.checked_mul(byte_len)
+        };
+        let found = byte_len(&self.tensor)?;
+        // Flattened matrices may end within their last row.
+        let is_flat = self.count == 1 && self.is_by_rows() && self.row_len().is_some();
+        let fits = match expected() {
+            Some(expected) if is_flat => {
+                let row = self.row_len().unwrap_or(1);
+                found <= expected && expected.strict_sub(found) < row.max(1)
+            }
+            Some(expected) => found == expected,
+            None => false,
+        };
+        if !fits {
+            let shape = self.tensor.tensor().shape().to_vec();
+            let name = self.tensor.tensor().name().to_owned();
+            let (rows, columns, count) = (self.rows, self.columns, self.count);
+            return Err(Fault::Shape { name, shape, count, rows, columns }.into());
+        }
+        Ok(self)
+    }
+
+    fn is_by_rows(&self) -> bool {
+        self.packing.as_ref().is_none_or(|(packing, _)| packing.along() == Along::Row)
+    }
+
+    fn row_len(&self) -> Option<u64> {
+        Some(self.stored()?[1])
+    }
+
+    /// Stored rows of one matrix, and the bytes of each.
+    fn stored(&self) -> Option<[u64; 2]> {
+        match &self.packing {
+            Some((packing, _)) => packing.stored(self.rows, self.columns),
+            None => {
+                let width = element_len(&self.tensor);
+                let [rows, columns] = if self.is_tiled {
+                    [
+                        self.rows.checked_next_multiple_of(128)?,
+                        self.columns.checked_next_multiple_of(4)?,
+                    ]
+                } else {
+                    [self.rows, self.columns]
+                };
+                Some([rows, columns.checked_mul(width)?])
+            }
+        }
+    }
+
+    /// The tensor that has them.
+    pub const fn tensor(&self) -> &OwnedTensor {
+        &self.tensor
+    }
+
+    /// Rows and columns of each matrix.
+    pub(crate) const fn shape(&self) -> [u64; 2] {
+        [self.rows, self.columns]
+    }
+
+    pub(crate) const fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Reads what a part of one matrix needs.
+    pub(crate) fn load(
+        &self,
+        matrix: u64,
+        rows: Range<u64>,
+        columns: Range<u64>,
+    ) -> Result<Tile<'_>> {
+        let [stored_rows, row_len] = self.stored().ok_or(Fault::TooLong)?;
+        let units = |range: &Range<u64>, codes: u64, len: u64| {
+            let first = range.start.strict_div(codes);
+            [
+                first.strict_mul(codes),
+                first.strict_mul(len),
+                range.end.div_ceil(codes).strict_mul(len),
+            ]
+        };
+        // The first row and column that are loaded, and the stored rows and bytes of a row.
+        let (row, column, lines, bytes) = match &self.packing {
+            None if self.is_tiled => (0, 0, 0..stored_rows, 0..row_len),
+            None => {
+                let width = element_len(&self.tensor);
+                let bytes = columns.start.strict_mul(width)..columns.end.strict_mul(width);
+                (rows.start, columns.start, rows, bytes)
+            }
+            Some((packing, _)) => match packing.along() {
+                Along::Row => {
+                    let [first, start, end] = units(&columns, packing.codes(), packing.byte_len());
+                    (rows.start, first, rows, start..end.min(row_len))
+                }
+                Along::Column { word } => {
+                    let words = packing.byte_len().strict_div(word as u64);
+                    let [first, start, end] = units(&rows, packing.codes(), words);
+                    let word = word as u64;
+                    let bytes = columns.start.strict_mul(word)..columns.end.strict_mul(word);
+                    (first, columns.start, start..end.min(stored_rows), bytes)
+                }
+                // All parts of the rows lie in the same bytes.
+                Along::Parts => (0, 0, 0..stored_rows, 0..row_len),
+            },
+        };
+        let read = Lines { first: matrix.strict_mul(stored_rows), lines, bytes, row_len };
+        let (bytes, stride, before) = read.read(&self.tensor, self.count, stored_rows)?;
+        let numbers = match &self.packing {
+            Some(_) => None,
+            None => Some(numbers(&self.tensor, &bytes)?),
+        };
+        let stride = match numbers {
+            Some(_) => stride.strict_div(in_memory(element_len(&self.tensor))),
+            None => stride,
+        };
+        let before = match numbers {
+            Some(_) => before.strict_div(in_memory(element_len(&self.tensor))),
+            None => before,
+        };
+        Ok(Tile { codes: self, row, column, bytes, numbers, stride, before, stored_rows })
+    }
+}
+
+/// A part of a matrix, in memory.
+pub(crate) struct Tile<'c> {
+    codes: &'c Codes,
+    row: u64,
+    column: u64,
+    bytes: Vec<u8>,
+    numbers: Option<Vec<f32>>,
+    /// Bytes, or numbers, of a stored row, and those before the first column.
+    stride: usize,
+    before: usize,
+    stored_rows: u64,
+}
+
+impl Tile<'_> {
+    /// The value at a row and a column of the matrix, which were loaded.
+    #[inline]
+    pub(crate) fn at(&self, row: u64, column: u64) -> f32 {
+        let (r, c) =
+            (in_memory(row.strict_sub(self.row)), in_memory(column.strict_sub(self.column)));
+        if let Some(numbers) = &self.numbers {
+            let at = if self.codes.is_tiled {
+                tiled(r, c, self.stride)
+            } else {
+                r.strict_mul(self.stride).strict_add(self.before).strict_add(c)
+            };
+            return numbers.get(at).copied().unwrap_or(f32::NAN);
+        }
+        let Some((packing, values)) = &self.codes.packing else {
+            return f32::NAN;
+        };
+        let (codes, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
+        let code = match packing.along() {
+            Along::Row => {
+                let start = r.strict_mul(self.stride).strict_add(self.before);
+                let start = start.strict_add(c.strict_div(codes).strict_mul(len));
+                let unit = self.bytes.get(start..).unwrap_or_default();
+                packing.code(unit_of(unit.get(..len).unwrap_or(unit)), c.strict_rem(codes))
+            }
+            Along::Column { word } => {
+                let unit = self.unit_down(r.strict_div(codes), c, word, len.strict_div(word));
+                packing.code(unit, r.strict_rem(codes))
+            }
+            Along::Parts => {
+                let part = in_memory(self.stored_rows);
+                let byte = r.strict_rem(part).strict_mul(self.stride).strict_add(c);
+                let unit = self.bytes.get(byte).copied().unwrap_or(0);
+                packing.code(unit.into(), r.strict_div(part))
+            }
+        };
+        values.get(code).copied().unwrap_or(f32::NAN)
+    }
+
+    /// The unit whose words lie one below the other.
+    #[inline]
+    fn unit_down(&self, unit: usize, column: usize, word: usize, words: usize) -> u128 {
+        let mut value = 0;
+        let column = column.strict_mul(word).strict_add(self.before);
+        for at in (0..words).rev() {
+            let line = unit.strict_mul(words).strict_add(at);
+            let start = line.strict_mul(self.stride).strict_add(column);
+            let bytes = self.bytes.get(start..start.strict_add(word)).unwrap_or_default();
+            value = (value << word.strict_mul(8)) | unit_of(bytes);
+        }
+        value
+    }
+
+    /// Fills `out` with the values of a row, from `column` on.
+    pub(crate) fn fill_row(&self, row: u64, column: u64, out: &mut [f32]) {
+        let is_by_rows = self.codes.is_by_rows() && !self.codes.is_tiled;
+        if let (Some((packing, values)), true) = (&self.codes.packing, is_by_rows)
+            && column.is_multiple_of(packing.codes())
+        {
+            let (codes, len) = (packing.codes(), in_memory(packing.byte_len()));
+            let start = in_memory(row.strict_sub(self.row)).strict_mul(self.stride);
+            let first = in_memory(column.strict_sub(self.column).strict_div(codes)).strict_mul(len);
+            let start = start.strict_add(self.before).strict_add(first);
+            let units = out.len().div_ceil(in_memory(codes)).strict_mul(len);
+            let bytes = self.bytes.get(start..).unwrap_or_default();
+            let bytes = bytes.get(..units).unwrap_or(bytes);
+            let mut places = out.iter_mut();
+            if let Ok(values) = <&[f32; 256]>::try_from(&**values) {
+                packing.for_each_code(bytes, |code| {
+                    if let Some(place) = places.next() {
+                        *place = values.get(code & 255).copied().unwrap_or_default();
+                    }
+                });
+            } else if let Ok(values) = <&[f32; 16]>::try_from(&**values) {
+                packing.for_each_code(bytes, |code| {
+                    if let Some(place) = places.next() {
+                        *place = values.get(code & 15).copied().unwrap_or_default();
+                    }
+                });
+            } else {
+                packing.for_each_code(bytes, |code| {
+                    if let (Some(place), Some(value)) = (places.next(), values.get(code)) {
+                        *place = *value;
+                    }
+                });
+            }
+            return;
+        }
+        for (column, place) in (column..).zip(out) {
+            *place = self.at(row, column);
+        }
+    }
+
+    /// Fills `out` with the values of a column, from `row` on.
+    pub(crate) fn fill_column(&self, column: u64, row: u64, out: &mut [f32]) {
+        if let Some((packing, values)) = &self.codes.packing
+            && let Along::Column { word } = packing.along()
+            && row.is_multiple_of(packing.codes())
+        {
+            let (codes, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
+            let column = in_memory(column.strict_sub(self.column));
+            let first = in_memory(row.strict_sub(self.row)).strict_div(codes);
+            for (unit, places) in (first..).zip(out.chunks_mut(codes)) {
+                let unit = self.unit_down(unit, column, word, len.strict_div(word));
+                for (at, place) in places.iter_mut().enumerate() {
+                    *place = values.get(packing.code(unit, at)).copied().unwrap_or(f32::NAN);
+                }
+            }
+            return;
+        }
+        for (row, place) in (row..).zip(out) {
+            *place = self.at(row, column);
+        }
+    }
+}
+
+/// The place of a number in tiles of 128 rows and 4 columns, of a matrix whose rows have `columns`.
+fn tiled(row: usize, column: usize, columns: usize) -> usize {
+    let tiles = columns.strict_div(4);
+    let tile = row.strict_div(128).strict_mul(tiles).strict_add(column.strict_div(4));
+    let (row, column) = (row.strict_rem(128), column.strict_rem(4));
+    let line = row.strict_rem(32).strict_mul(16);
+    let within = line.strict_add(row.strict_div(32).strict_mul(4)).strict_add(column);
+    tile.strict_mul(512).strict_add(within)
+}
+
+/// Stored rows that are read, and the bytes of each of them.
+struct Lines {
+    /// The first stored row of the matrix.
+    first: u64,
+    lines: Range<u64>,
+    bytes: Range<u64>,
+    row_len: u64,
+}
+
+impl Lines {
+    /// The bytes, their number in each row, and those in front of the ones that were asked for.
+    fn read(&self, tensor: &OwnedTensor, count: u64, rows: u64) -> Result<(Vec<u8>, usize, usize)> {
+        let width = element_len(tensor);
+        let of = tensor.tensor();
+        let is_whole_row = self.bytes == (0..self.row_len);
+        let lines = self.first.strict_add(self.lines.start)..self.first.strict_add(self.lines.end);
+        if !is_whole_row && self.lines.end.strict_sub(self.lines.start) > 1 {
+            // A part of several rows: by the dimensions of the tensor, if they are those of the rows.
+            let inner =
+                |dimensions: &[u64]| dimensions.iter().try_fold(width, |a, b| a.checked_mul(*b));
+            let shape = of.shape();
+            let found = (1..shape.len()).find(|at| {
+                let (outer, row) = shape.split_at(*at);
+                let is_row = inner(row) == Some(self.row_len);
+                is_row && (outer == [count, rows] || outer == [count.strict_mul(rows)])
+            });
+            if let Some((outer, [_, rest @ ..])) = found.map(|at| shape.split_at(at)) {
+                let step = inner(rest).filter(|step| *step > 0).ok_or(Fault::TooLong)?;
+                let part = self.bytes.start.strict_div(step)..self.bytes.end.div_ceil(step);
+                let mut slices = match outer {
+                    [_] => vec![Slice::from(lines)],
+                    _ => vec![
+                        Slice::from(
+                            self.first.strict_div(rows.max(1))
+                                ..self.first.strict_div(rows.max(1)).strict_add(1),
+                        ),
+                        Slice::from(self.lines.clone()),
+                    ],
+                };
+                slices.push(Slice::from(part.clone()));
+                let stride = part.end.strict_sub(part.start).strict_mul(step);
+                let before = self.bytes.start.strict_sub(part.start.strict_mul(step));
+                let (_, elements) = of.slice(&slices)?.into_elements();
+                return Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)));
+            }
+        }
+        let (first, last) = (lines.start, lines.end.saturating_sub(1));
+        let start = first.strict_mul(self.row_len);
+        let (start, end, stride, before) = if lines.end.strict_sub(lines.start) == 1 {
+            let end = start.strict_add(self.bytes.end);
+            let start = start.strict_add(self.bytes.start);
+            (start, end, self.bytes.end.strict_sub(self.bytes.start), 0)
+        } else {
+            let end = last.strict_add(1).strict_mul(self.row_len);
+            (start, end, self.row_len, self.bytes.start)
+        };
+        let end = end.min(byte_len(tensor)?);
+        let elements = start.strict_div(width)..end.div_ceil(width);
+        let before = before.strict_add(start.strict_sub(elements.start.strict_mul(width)));
+        let role = data(tensor)?;
+        let part: Dense<'_> = of.slice_component(role, &[Slice::from(elements)])?;
+        let (_, elements) = part.into_elements();
+        Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)))
+    }
+}
+
+/// The role of the only component of a plain array.
+fn data(tensor: &OwnedTensor) -> Result<&'static str> {
+    match tensor.tensor().format() {
+        "dense" => Ok("data"),
+        format => Err(Fault::Format {
+            name: tensor.tensor().name().to_owned(),
+            format: format.to_owned(),
+        }
+        .into()),
+    }
+}
+
+/// Bytes of the values of a plain array.
+fn byte_len(tensor: &OwnedTensor) -> Result<u64> {
+    tensor.tensor().decoded_len(data(tensor)?)
+}
+
+/// Bytes of an element of a plain array.
+fn element_len(tensor: &OwnedTensor) -> u64 {
+    tensor.tensor().dtype().map_or(1, |dtype| dtype.byte_len()) as u64
+}
+
+/// Elements as numbers: floats of any type, and integers.
+pub(crate) fn numbers(tensor: &OwnedTensor, bytes: &[u8]) -> Result<Vec<f32>> {
+    let of = tensor.tensor();
+    let mut elements =
+        Elements::new(of.component(data(tensor)?)?.dtype.unwrap_or(zt::DType::U8), bytes);
+    elements.logical_type = of.component(data(tensor)?)?.logical_type.clone();
+    let registry = tensor.file().registry();
+    let wide = match FloatType::from_name(elements.logical_type().unwrap_or_default()) {
+        Some(_) => elements.cast(FloatType::F32, registry)?,
+        None => elements.to_f32(registry)?,
+    };
+    Ok(wide.as_slice::<f32>()?.to_vec())
+}
+
+/// All numbers of a small tensor.
+pub(crate) fn all_numbers(tensor: &OwnedTensor) -> Result<Vec<f32>> {
+    let (role, of) = (data(tensor)?, tensor.tensor());
+    let elements = of.elements(role)?;
+    numbers(tensor, &elements.bytes)
+}

@@ -1,0 +1,17 @@
+//! Values from codes: how codes lie in bytes, matrices of codes, and the product with scales.
+//!
+//! ```text
+//! packing  codes in units of bytes
+//! codes    a matrix of codes or numbers in a stored tensor, and a part of it
+//! weight   codes, scales, zero points and offsets of one weight, and any range of its values
+//! source   the values as bytes that are computed when they are read
+//! ```
+//!
+//! It must not know: names of tensors, and dialects.
+
+pub(crate) mod codes;
+pub(crate) mod packing;
+mod source;
+pub(crate) mod weight;
+
+pub(crate) use source::Computed;

@@ -1,0 +1,168 @@
+//! How codes lie in bytes.
+
+/// Codes in units of bytes. A unit is a little-endian number, and each code in it has a place of its own.
+///
+/// ```
+/// use zt_quantized::Packing;
+///
+/// // Two codes a byte, the first in the low half; and AWQ's order of eight in a word.
+/// let nibbles = Packing::bits(4);
+/// let awq = Packing::ordered(4, 4, &[0, 4, 1, 5, 2, 6, 3, 7]);
+/// assert_eq!((nibbles.codes(), nibbles.byte_len()), (2, 1));
+/// assert_eq!((awq.codes(), awq.byte_len()), (8, 4));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Packing {
+    bits: u32,
+    byte_len: usize,
+    /// By code: the bit at which it begins.
+    shifts: Vec<u32>,
+    along: Along,
+}
+
+/// The direction in which the codes of a unit follow each other in the matrix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// Columns of one row.
+    Row,
+    /// Rows of one column. A unit is made of words of so many bytes, from rows of words that follow each other.
+    Column { word: usize },
+    /// The rows are cut into as many parts as a unit has codes. A byte has a code of each part.
+    Parts,
+}
+
+impl Packing {
+    /// A code each byte.
+    pub fn bytes() -> Self {
+        Packing::bits(8)
+    }
+
+    /// A stream of codes of 1 to 8 bits, the lowest bits first. The units are the least bytes that hold whole codes.
+    pub fn bits(bits: u32) -> Self {
+        let bits = bits.clamp(1, 8);
+        // Of 8 codes at most, which have whole bytes.
+        let codes = (1..=8u32).find(|codes| codes.strict_mul(bits).is_multiple_of(8)).unwrap_or(8);
+        Packing::stream(bits, codes)
+    }
+
+    fn stream(bits: u32, codes: u32) -> Self {
+        let shifts = (0..codes).map(|code| code.strict_mul(bits)).collect();
+        let byte_len = codes.strict_mul(bits).div_ceil(8) as usize;
+        Packing { bits, byte_len, shifts, along: Along::Row }
+    }
+
+    /// As many codes as fit in words of 4 bytes, the lowest bits first. Bits that are left over are unused.
+    pub fn words(bits: u32) -> Self {
+        let bits = bits.clamp(1, 8);
+        Packing { byte_len: 4, ..Packing::stream(bits, 32u32.strict_div(bits)) }
+    }
+
+    /// Units of `byte_len` bytes whose code `i` begins at the bit `bits * places[i]`.
+    pub fn ordered(bits: u32, byte_len: usize, places: &[u32]) -> Self {
+        let bits = bits.clamp(1, 8);
+        let shifts = places.iter().map(|place| place.strict_mul(bits)).collect();
+        Packing { bits, byte_len: byte_len.clamp(1, 16), shifts, along: Along::Row }
+    }
+
+    /// The same stream of codes, in whole words of `word` bytes: a row ends with its last word.
+    pub fn in_words(self, word: usize) -> Self {
+        let bits = (word.clamp(1, 4) as u64).strict_mul(8);
+        let is_whole = |codes: &u32| u64::from(codes.strict_mul(self.bits)).is_multiple_of(bits);
+        let codes = (1..=32).find(is_whole).unwrap_or(32);
+        Packing::stream(self.bits, codes)
+    }
+
+    /// Two codes a byte, the first in the high half.
+    pub fn high_first() -> Self {
+        Packing::ordered(4, 1, &[1, 0])
+    }
+
+    /// The same units along the rows of one column, in words of `word` bytes.
+    pub fn down_columns(self, word: usize) -> Self {
+        let word = word.max(1);
+        Packing { along: Along::Column { word }, ..self.in_words(word) }
+    }
+
+    /// Bytes with codes of as many parts of the rows as there are codes: the first part has the high bits.
+    pub fn parts(bits: u32) -> Self {
+        let stream = Packing::bits(bits);
+        let shifts = stream.shifts.iter().rev().copied().collect();
+        Packing { shifts, along: Along::Parts, ..stream }
+    }
+
+    /// Codes of a unit.
+    pub fn codes(&self) -> u64 {
+        self.shifts.len() as u64
+    }
+
+    /// Bytes of a unit.
+    pub fn byte_len(&self) -> u64 {
+        self.byte_len as u64
+    }
+
+    /// Bits of a code.
+    pub const fn bits_of_code(&self) -> u32 {
+        self.bits
+    }
+
+    pub(crate) const fn along(&self) -> Along {
+        self.along
+    }
+
+    /// Rows and bytes of a row of what is stored for a matrix of `rows` and `columns`.
+    pub(crate) fn stored(&self, rows: u64, columns: u64) -> Option<[u64; 2]> {
+        let units = |count: u64| count.div_ceil(self.codes());
+        match self.along {
+            Along::Row => Some([rows, units(columns).checked_mul(self.byte_len())?]),
+            Along::Column { word } => {
+                let word = word as u64;
+                let words = self.byte_len().checked_div(word)?;
+                Some([units(rows).checked_mul(words)?, columns.checked_mul(word)?])
+            }
+            Along::Parts => Some([units(rows), columns]),
+        }
+    }
+
+    /// The code at the place `at` of a unit.
+    #[inline]
+    pub(crate) fn code(&self, unit: u128, at: usize) -> usize {
+        let shift = self.shifts.get(at).copied().unwrap_or(0);
+        let mask = (1u128 << self.bits).strict_sub(1);
+        ((unit >> shift) & mask) as usize
+    }
+
+    /// Calls `take` with the codes of `bytes`, which are whole units, in order.
+    #[inline]
+    pub(crate) fn for_each_code(&self, bytes: &[u8], mut take: impl FnMut(usize)) {
+        let mask = (1u32 << self.bits).strict_sub(1);
+        match (self.byte_len, &*self.shifts) {
+            (1, [0]) => bytes.iter().for_each(|byte| take(usize::from(*byte))),
+            (1, &[first, second]) => {
+                for byte in bytes {
+                    let unit = u32::from(*byte);
+                    take(((unit >> first) & mask) as usize);
+                    take(((unit >> second) & mask) as usize);
+                }
+            }
+            (..=4, shifts) => {
+                for bytes in bytes.chunks(self.byte_len) {
+                    let unit =
+                        bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u32::from(*byte));
+                    shifts.iter().for_each(|shift| take(((unit >> shift) & mask) as usize));
+                }
+            }
+            _ => {
+                for bytes in bytes.chunks(self.byte_len) {
+                    let unit = unit_of(bytes);
+                    (0..self.shifts.len()).for_each(|at| take(self.code(unit, at)));
+                }
+            }
+        }
+    }
+}
+
+/// At most 16 bytes as a little-endian number.
+#[inline]
+pub(crate) fn unit_of(bytes: &[u8]) -> u128 {
+    bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u128::from(*byte))
+}
