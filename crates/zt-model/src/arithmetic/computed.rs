@@ -181,7 +181,7 @@ pub(super) fn expect_no_codes(input: &Input, takes: impl Fn(&str) -> bool) -> Re
         found.weights().iter().filter(|weight| weight.parts.iter().any(|part| takes(part)));
     match taken.next() {
         Some(first) => {
-            let (count, name) = (taken.count() + 1, first.name.clone());
+            let (count, name) = (taken.count().strict_add(1), first.name.clone());
             Err(input.blame(Fault::Codes { count, dialect: first.dialect, name }.into()))
         }
         None => Ok(()),
