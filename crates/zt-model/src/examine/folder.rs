@@ -139,6 +139,15 @@ impl Folder {
         self.files.iter().find(|file| file.name == name)
     }
 
+    /// Whether no index names a file that is not there, and no number of these files is missing.
+    pub(super) fn is_whole(&self, files: &[&Weights]) -> bool {
+        let count = files.first().and_then(|file| file.number).map(|(_, count)| count);
+        let listed = |index: &Index| index.shards().iter().all(|shard| self.file(shard).is_some());
+        count.is_none_or(|count| u64::from(count) == files.len() as u64)
+            && files.iter().all(|file| !file.tensors.is_empty())
+            && self.indices.iter().all(|(_, index)| listed(index))
+    }
+
     /// Whether an index names the file.
     pub(super) fn is_listed(&self, name: &str) -> bool {
         let mut indices = self.indices.iter();

@@ -21,6 +21,7 @@ pub(super) fn examine(
         }
     }
     examine_indices(folder, findings);
+    examine_totals(folder, findings);
     examine_strays(folder, findings);
     Ok(())
 }
@@ -221,7 +222,23 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Files beside a set that have the same tensors.
+/// Totals of an index that are no numbers. The number of bytes is compared where the set is opened.
+fn examine_totals(folder: &Folder, findings: &mut Vec<Finding>) {
+    for (name, _) in &folder.indices {
+        let index = folder.json(name);
+        let metadata = index.as_ref().and_then(|index| index.get("metadata")?.as_object());
+        let mut totals = metadata.into_iter().flatten();
+        let odd = totals.find(|(key, value)| key.starts_with("total_") && !value.is_number());
+        if let Some((key, _)) = odd {
+            let message = format!("{key} in {name:?} is no number");
+            let advice =
+                "programs that add it up fail: `zt index FOLDER --force` writes the index again";
+            findings.push(folder.finding("total-size", [name], message, advice));
+        }
+    }
+}
+
+/// Files beside a set that have tensors of the same names.
 fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
     let mut sets: Vec<(&str, Option<&str>, BTreeSet<&str>)> = Vec::new();
     for (name, index) in &folder.indices {
@@ -246,7 +263,8 @@ fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
             *extension == file.extension && *of_set == variant(&file.stem)
         });
         if sets.any(|(.., of_set)| overlap(&names, of_set)) {
-            let message = format!("{:?} has the same tensors as the shards beside it", file.name);
+            let message =
+                format!("{:?} has tensors of the same names as the shards beside it", file.name);
             let advice =
                 "some loaders take this file, some the shards: remove the older of the two";
             findings.push(folder.finding("stray-file", [&file.name], message, advice));

@@ -6,7 +6,7 @@ use serde_json::json;
 use zt_convert::{InputOptions, Kinds};
 use zt_model::ExamineOptions;
 
-use crate::folder::{A, B, C, EMBEDDING, HEAD, LORA, Make, Model, config, gguf, lora};
+use crate::folder::{A, B, C, EMBEDDING, HEAD, LAYERS, LORA, Make, Model, config, gguf, lora};
 
 /// What makes a folder, and the codes of its findings, each with one of the files that it names.
 type Case = (&'static str, Make, &'static [(&'static str, &'static str)]);
@@ -256,6 +256,80 @@ const FAULTS: &[Case] = &[
             );
         },
         &[("tied-weights", "config.json")],
+    ),
+    (
+        "config.json is no JSON",
+        |m| {
+            m.weights("model.safetensors", &[A]).bytes("config.json", b"{\"dtype\": ");
+        },
+        &[("config-json", "config.json")],
+    ),
+    (
+        "config.json gives another vocabulary",
+        |m| {
+            m.weights("model.safetensors", &[EMBEDDING]);
+            m.json("config.json", json!({"vocab_size": 5, "hidden_size": 2}));
+        },
+        &[("config-shape", "config.json")],
+    ),
+    (
+        "config.json gives another hidden size",
+        |m| {
+            m.weights("model.safetensors", &[EMBEDDING]);
+            m.json("config.json", json!({"text_config": {"hidden_size": 99}}));
+        },
+        &[("config-shape", "config.json")],
+    ),
+    (
+        "config.json gives more layers",
+        |m| {
+            m.weights("model.safetensors", &LAYERS);
+            m.json("config.json", json!({"num_hidden_layers": 3}));
+        },
+        &[("config-layers", "config.json")],
+    ),
+    (
+        "config.json gives fewer layers",
+        |m| {
+            m.weights("model.safetensors", &LAYERS);
+            m.json("config.json", json!({"num_hidden_layers": 1}));
+        },
+        &[("config-layers", "config.json")],
+    ),
+    (
+        "config.json quantizes weights that are not",
+        |m| {
+            m.weights("model.safetensors", &LAYERS);
+            m.json("config.json", json!({"quantization_config": {"quant_method": "gptq"}}));
+        },
+        &[("config-quantization", "config.json")],
+    ),
+    (
+        "config.json does not name the quantization of the weights",
+        |m| {
+            m.weights(
+                "model.safetensors",
+                &[("w.qweight", "I32", &[2, 2]), ("w.scales", "F16", &[2, 2])],
+            );
+            m.json("config.json", json!({}));
+        },
+        &[("config-quantization", "config.json")],
+    ),
+    (
+        "a total that is a text",
+        |m| {
+            m.set("model", &[A, B]).json(
+                "model.safetensors.index.json",
+                json!({
+                    "metadata": {"total_size": "16"},
+                    "weight_map": {
+                        "a": "model-00001-of-00002.safetensors",
+                        "b": "model-00002-of-00002.safetensors",
+                    },
+                }),
+            );
+        },
+        &[("total-size", "model.safetensors.index.json")],
     ),
     (
         "an adapter without weights",

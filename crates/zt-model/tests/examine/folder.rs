@@ -21,6 +21,12 @@ pub(crate) const A: Tensor<'_> = ("a", "F32", &[2]);
 pub(crate) const B: Tensor<'_> = ("b", "F32", &[2]);
 pub(crate) const C: Tensor<'_> = ("c", "F32", &[2]);
 
+/// Two layers of a model.
+pub(crate) const LAYERS: [Tensor<'_>; 2] = [
+    ("model.layers.0.self_attn.q_proj.weight", "F32", &[2, 2]),
+    ("model.layers.1.self_attn.q_proj.weight", "F32", &[2, 2]),
+];
+
 impl Model {
     pub(crate) fn new() -> Self {
         Model(tempfile::tempdir().unwrap())
@@ -87,7 +93,11 @@ pub(crate) fn safetensors(tensors: &[Tensor<'_>]) -> Vec<u8> {
     let mut header = serde_json::Map::new();
     let mut end = 0;
     for (name, dtype, shape) in tensors {
-        let width = if *dtype == "F32" { 4 } else { 2 };
+        let width = match *dtype {
+            "F32" | "I32" => 4,
+            "F8_E4M3" => 1,
+            _ => 2,
+        };
         let start = end;
         end += shape.iter().product::<u64>() * width;
         let entry = json!({"dtype": dtype, "shape": shape, "data_offsets": [start, end]});

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::folder::{A, B, C, EMBEDDING, HEAD, LORA, Make, Model, config, gguf, lora, pytorch};
+use crate::folder::{
+    A, B, C, EMBEDDING, HEAD, LAYERS, LORA, Make, Model, config, gguf, lora, pytorch,
+};
 
 const SOUND: &[(&str, Make)] = &[
     ("one file", |m| {
@@ -75,6 +77,33 @@ const SOUND: &[(&str, Make)] = &[
         let mut config = config("bfloat16");
         config["quantization_config"] = json!({"quant_method": "fp8"});
         m.weights("model.safetensors", &[A]).json("config.json", config);
+    }),
+    ("a quantized model with its scales", |m| {
+        let quantized = [("w.weight", "F8_E4M3", &[2u64, 2][..]), ("w.weight_scale", "F32", &[1])];
+        m.weights("model.safetensors", &quantized);
+        m.json("config.json", json!({"quantization_config": {"quant_method": "fp8"}}));
+    }),
+    ("layers and sizes as config.json gives them", |m| {
+        m.weights("model.safetensors", &[EMBEDDING, LAYERS[0], LAYERS[1]]);
+        let [rows, columns] = EMBEDDING.2 else { unreachable!() };
+        m.json(
+            "config.json",
+            json!({"vocab_size": rows, "hidden_size": columns, "num_hidden_layers": 2}),
+        );
+    }),
+    ("a layer that predicts several tokens", |m| {
+        let extra = ("model.layers.2.eh_proj.weight", "F32", &[2u64, 2][..]);
+        m.weights("model.safetensors", &[LAYERS[0], LAYERS[1], extra]);
+        m.json("config.json", json!({"num_hidden_layers": 2, "num_nextn_predict_layers": 1}));
+    }),
+    ("layers of a tower beside", |m| {
+        let tower = ("vision.encoder.layers.0.fc.weight", "F32", &[2u64, 2][..]);
+        m.weights("model.safetensors", &[LAYERS[0], LAYERS[1], tower]);
+        m.json("config.json", json!({"text_config": {"num_hidden_layers": 2}}));
+    }),
+    ("embeddings of another size than the layers", |m| {
+        m.weights("model.safetensors", &[EMBEDDING]);
+        m.json("config.json", json!({"hidden_size": 4096, "embedding_size": 2}));
     }),
     ("norms of another type", |m| {
         m.weights("model.safetensors", &[EMBEDDING, HEAD, A])
