@@ -37,3 +37,21 @@ fn help_equals_the_golden_file() {
         "update tests/golden/help.txt with UPDATE_GOLDEN=1; first difference: {differing:?}"
     );
 }
+
+#[test]
+fn every_exit_code_is_listed() {
+    let text = common::zt(["--help"]).exits(0).text();
+    let (_, listed) = text.split_once("Exit: ").unwrap();
+    for code in ["0", "1", "2", "3", "4", "5", "6", "129", "130", "141", "143"] {
+        assert!(listed.split([',', ' ', '\n']).any(|word| word == code), "{code}");
+    }
+}
+
+/// clap breaks longer lines in the middle of a sentence.
+#[test]
+fn lines_of_help_fit_its_width() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/help.txt");
+    for line in fs::read_to_string(golden).unwrap().lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}

@@ -114,3 +114,78 @@ fn a_small_object_is_checked_against_its_digest() {
     );
     zt!["show", sample(dir.path()), "w"].exits(0);
 }
+
+/// What `zt show` prints of an array.
+fn printed<T: zt::formats::Element>(shape: &[u64], values: &[T]) -> String {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("x.zt");
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    writer.add("x", &Dense::from_slice(shape, values).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let text = zt!["show", path, "x"].exits(0).text();
+    text.trim_end().split_once('\n').unwrap().1.to_owned()
+}
+
+#[test]
+fn arrays_are_printed_as_numpy_prints_them() {
+    let numbers: Vec<i64> = (0..1001).collect();
+    for (shape, expected) in [
+        (&[2, 3][..], "[[0 1 2]\n [3 4 5]]"),
+        (&[2, 1, 2], "[[[0 1]]\n\n [[2 3]]]"),
+        (&[1001], "[   0    1    2 ...  998  999 1000]"),
+        (&[2, 0], "[]"),
+    ] {
+        let len = usize::try_from(shape.iter().product::<u64>()).unwrap();
+        assert_eq!(printed(shape, &numbers[..len]), expected);
+    }
+    assert_eq!(printed(&[3], &[0i64, 5, 10]), "[ 0  5 10]");
+    assert_eq!(printed(&[], &[1.5f32]), "1.5");
+    assert_eq!(printed(&[3], &[1.5f32, -10.25, f32::NAN]), "[  1.5  -10.25    nan]");
+    // A large array shows its corners.
+    let many: Vec<u32> = (0..250_000).collect();
+    let text = printed(&[500, 500], &many);
+    assert_eq!(text.lines().count(), 7, "{text}");
+    assert!(text.contains("\n ...\n") && text.ends_with("249999]]"), "{text}");
+    // Lines break before the right margin.
+    let text = printed(&[100], &many[1000..1100]);
+    assert!(text.lines().all(|line| line.len() <= 75) && text.lines().count() > 1, "{text}");
+}
+
+#[test]
+fn minimum_and_maximum_of_integers_are_exact() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("x.zt");
+    let odd = 9_007_199_254_740_993i64;
+    let mut writer = WriteOptions::new().create(&path).unwrap();
+    writer.add("x", &Dense::from_slice(&[2], &[odd, -odd]).unwrap()).unwrap();
+    writer.add("y", &Dense::from_slice(&[1], &[0.5f32]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let of =
+        |name: &str| zt!["show", "--stats", "--json", path, name].exits(0).json()["stats"].clone();
+    assert_eq!((&of("x")["min"], &of("x")["max"]), (&(-odd).into(), &odd.into()));
+    assert_eq!((&of("y")["min"], &of("y")["max"]), (&0.5.into(), &0.5.into()));
+}
+
+#[test]
+fn names_are_escaped_and_shortened() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("x.safetensors");
+    let row = |name: &str| {
+        common::of_sizes(&path, &[(name, 1)]);
+        let text = zt!["ls", path].exits(0).text();
+        text.lines().nth(1).unwrap().split("  dense").next().unwrap().trim_end().to_owned()
+    };
+    for (name, shown) in [
+        ("a.b \"c\" \u{e9}\u{6f22}", "a.b \"c\" \u{e9}\u{6f22}"),
+        ("\x1b[31m\nx", "\\u{1b}[31m\\nx"),
+        ("w\u{202e}x", "w\\u{202e}x"),
+        ("", "\"\""),
+        ("a ", "\"a \""),
+        ("a b", "a b"),
+    ] {
+        assert_eq!(row(name), shown);
+    }
+    let long = row(&format!("a{}z", "é".repeat(5000)));
+    assert!(long.starts_with("aé") && long.ends_with("éz") && long.contains('…'), "{long}");
+    assert!(long.chars().count() < 1000);
+}

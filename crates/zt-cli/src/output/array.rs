@@ -196,42 +196,6 @@ mod tests {
         shown.iter().map(position).map(text).collect()
     }
 
-    fn print(shape: &[u64], text: impl Fn(u64) -> String) -> String {
-        array(shape, &cells(shape, text))
-    }
-
-    #[test]
-    fn rows_are_aligned_and_nested() {
-        assert_eq!(print(&[2, 3], |i| i.to_string()), "[[0 1 2]\n [3 4 5]]");
-        assert_eq!(print(&[2, 1, 2], |i| i.to_string()), "[[[0 1]]\n\n [[2 3]]]");
-        assert_eq!(print(&[3], |i| (i * 5).to_string()), "[ 0  5 10]");
-        assert_eq!(print(&[], |_| "1.5".to_owned()), "1.5");
-        assert_eq!(print(&[2, 0], |_| String::new()), "[]");
-    }
-
-    #[test]
-    fn decimal_points_are_aligned() {
-        let cells = ["1.5", "-10.25", "nan"].map(str::to_owned);
-        assert_eq!(array(&[3], &cells), "[  1.5  -10.25    nan]");
-    }
-
-    #[test]
-    fn large_arrays_show_their_corners() {
-        let text = print(&[1001], |i| i.to_string());
-        assert_eq!(text, "[   0    1    2 ...  998  999 1000]");
-        let text = print(&[1000, 1000], |i| i.to_string());
-        assert_eq!(text.lines().count(), 7);
-        assert!(text.contains("\n ...\n"), "{text}");
-        assert!(text.ends_with("999999]]"), "{text}");
-    }
-
-    #[test]
-    fn lines_break_before_the_right_margin() {
-        let text = print(&[100], |i| (1000 + i).to_string());
-        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
-        assert!(text.lines().count() > 1);
-    }
-
     #[test]
     fn an_array_without_elements_takes_no_memory_for_its_other_dimensions() {
         assert!(cells(&[0, 1 << 40, 1 << 20], |_| "0".to_owned()).is_empty());

@@ -90,22 +90,3 @@ impl Serialize for Number {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use zt::Elements;
-
-    use super::*;
-
-    #[test]
-    fn minimum_and_maximum_of_integers_are_exact() {
-        let text = |elements: Elements<'_>| {
-            let found = zt::stats::of_pieces(&zt::registry(), |take| take(&elements)).unwrap();
-            serde_json::to_string(&Shown::new(found)).unwrap()
-        };
-        let odd = 9_007_199_254_740_993i64;
-        let bounds = r#""min":-9007199254740993,"max":9007199254740993,"#;
-        assert!(text(Elements::from(&[odd, -odd])).contains(bounds));
-        assert!(text(Elements::from(&[0.5f32])).contains(r#""min":0.5,"max":0.5,"#));
-    }
-}
