@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
-use zt::{Csr, DType, DigestAlgorithm, ErrorKind, File, Memory, VerifyOptions};
+use zt::{Attributes, Csr, DType, DigestAlgorithm, ErrorKind, File, Memory, Value, VerifyOptions};
 use zt_foreign::{FileKind, Input, InputOptions, Probe};
 use zt_ztensor2::{ZT2, ZTensor2};
 
@@ -187,4 +187,79 @@ fn shards_are_found_where_names_of_files_are_no_text() {
     fs::copy(path("sharded-base.zt"), named(b"m\xFF-base.zt")).unwrap();
     let file = opened(&root).into_file();
     assert!(file.verify(&VerifyOptions::default()).unwrap().is_ok());
+}
+
+/// The attribute of a file without objects that has this CBOR.
+fn attribute(value: &[u8]) -> zt::Result<Value> {
+    const MAGIC: &[u8] = b"\x89ZT2\r\n\x1A\n";
+    let manifest = [b"\xA2\x67objects\xA0\x6Aattributes\xA1\x61k", value].concat();
+    let mut bytes = [MAGIC, &[0; 4088], &manifest].concat();
+    let hash = twox_hash::XxHash3_64::oneshot(&manifest);
+    let place = [4096, manifest.len() as u64, hash].map(u64::to_le_bytes).concat();
+    bytes.extend([&place[..], &[2, 0, 0, 0, 0, 0, 0, 0], MAGIC].concat());
+    let attributes = from_bytes(bytes)?.attributes()?.unwrap();
+    Ok(attributes.get("k").unwrap().clone())
+}
+
+#[test]
+fn the_shortest_form_of_each_type_is_read() {
+    let cases: [(&[u8], Value); 12] = [
+        (b"\x17", Value::Unsigned(23)),
+        (b"\x18\x18", Value::Unsigned(24)),
+        (b"\x1b\x00\x00\x00\x01\x00\x00\x00\x00", Value::Unsigned(1 << 32)),
+        (b"\x3b\xff\xff\xff\xff\xff\xff\xff\xff", Value::Negative(u64::MAX)),
+        (b"\x42\x01\x02", Value::Bytes(vec![1, 2])),
+        (b"\x62\xc3\xa9", Value::from("\u{e9}")),
+        (b"\x82\xf5\xf6", Value::array(vec![Value::Bool(true), Value::Null])),
+        (b"\xf9\x7e\x00", Value::Float(f64::NAN)),
+        (b"\xf9\x80\x00", Value::Float(-0.0)),
+        (b"\xfa\x47\xc3\x50\x00", Value::Float(100_000.0)),
+        (b"\xfb\x3f\xf1\x99\x99\x99\x99\x99\x9a", Value::Float(1.1)),
+        (b"\xa2\x01\x02\x61a\xa0", {
+            let pairs = [(Value::Unsigned(1), Value::Unsigned(2))];
+            let mut map: Attributes = pairs.into_iter().collect();
+            map.insert("a", Attributes::new());
+            Value::Map(map)
+        }),
+    ];
+    for (bytes, expected) in cases {
+        assert_eq!(attribute(bytes).unwrap(), expected, "{bytes:02x?}");
+    }
+}
+
+#[test]
+fn every_other_form_is_refused() {
+    let cases: [&[u8]; 24] = [
+        b"",
+        b"\x18\x17",                             // 23 in two bytes
+        b"\x19\x00\xff",                         // 255 in three
+        b"\x1a\x00\x00\xff\xff",                 // 65535 in five
+        b"\x1b\x00\x00\x00\x00\xff\xff\xff\xff", // 2^32 - 1 in nine
+        b"\x58\x01\x00",                         // a length in two bytes
+        b"\x1c",                                 // reserved
+        b"\x5f\xff",                             // indefinite bytes
+        b"\x9f\xff",                             // an indefinite array
+        b"\xbf\xff",                             // an indefinite map
+        b"\xff",                                 // a break
+        b"\xc0\x00",                             // a tag
+        b"\xf7",                                 // undefined
+        b"\xf8\x20",                             // a simple value
+        b"\xf9\x7e\x01",                         // another NaN
+        b"\xfa\x7f\xc0\x00\x00",                 // a NaN in five bytes
+        b"\xfa\x3f\x80\x00\x00",                 // 1.0 in five bytes
+        b"\xfb\x47\xef\xff\xff\xe0\x00\x00\x00", // the greatest f32 in nine
+        b"\x62\xc3\x28",                         // not UTF-8
+        b"\x62a",                                // cut
+        b"\x9b\xff\xff\xff\xff\xff\xff\xff\xff", // more items than bytes
+        b"\xa2\x61b\x00\x61a\x00",               // unsorted
+        b"\xa2\x61a\x00\x61a\x00",               // repeated
+        b"\xa2\x62aa\x00\x61b\x00",              // by content, not by bytes
+    ];
+    for bytes in cases {
+        assert_eq!(attribute(bytes).unwrap_err().code(), "cbor", "{bytes:02x?}");
+    }
+    // The map of the file and that of the attributes count, too.
+    let nested = |levels: usize| [vec![0x81; levels], vec![0]].concat();
+    assert!(attribute(&nested(30)).is_ok());
+    assert_eq!(attribute(&nested(31)).unwrap_err().code(), "cbor");
 }

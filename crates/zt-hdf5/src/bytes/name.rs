@@ -62,39 +62,3 @@ pub(crate) fn renamed(object: Option<&str>, name: &str) -> Warning {
     warning.object = object.map(ToOwned::to_owned);
     warning
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{part, text};
-
-    #[test]
-    fn different_names_become_different_texts() {
-        let names: [&[u8]; 12] = [
-            b"caf\xE9",
-            b"caf\xE8",
-            b"caf\\xE9",
-            b"caf\\x5CxE9",
-            b"caf\\\xE9",
-            b"caf\\x\xE9",
-            b"caf\\xE\xE9",
-            b"caf\xC3\xA9",
-            b"caf\xC3",
-            b"a/b",
-            b"a\\x2Fb",
-            b"a\\b",
-        ];
-        let texts: std::collections::HashSet<String> =
-            names.iter().map(|name| part(name)).collect();
-        assert_eq!(texts.len(), names.len());
-        assert_eq!(text(b"caf\xE9"), "caf\\xE9");
-        assert_eq!(text(b"caf\\xE9"), "caf\\x5CxE9");
-        assert_eq!(part(b"a/b"), "a\\x2Fb");
-    }
-
-    #[test]
-    fn names_in_utf_8_are_kept() {
-        for name in ["kernel:0", "a\\b", "\\x", "\\xe9", "é/ü", "日本"] {
-            assert_eq!(text(name.as_bytes()), name);
-        }
-    }
-}

@@ -350,3 +350,40 @@ fn a_file_ends_where_its_superblock_declares() {
     let text = error.to_string();
     assert!(text.contains("2560") && text.contains("2559"), "{text}");
 }
+
+#[test]
+fn different_names_become_different_texts() {
+    let names: [&[u8]; 17] = [
+        b"caf\xE9",
+        b"caf\xE8",
+        b"caf\\xE9",
+        b"caf\\x5CxE9",
+        b"caf\\\xE9",
+        b"caf\\x\xE9",
+        b"caf\\xE\xE9",
+        b"caf\xC3\xA9",
+        b"caf\xC3",
+        b"a/b",
+        b"a\\x2Fb",
+        b"a\\b",
+        b"kernel:0",
+        b"\\x",
+        b"\\xe9",
+        "é-ü".as_bytes(),
+        "日本".as_bytes(),
+    ];
+    let mut draft = Draft::new();
+    let dataset = target(&mut draft);
+    let links = names.map(|name| {
+        let body = [&[1, 0, name.len() as u8], name, &bytes!(dataset)].concat();
+        message(LINK, body)
+    });
+    let file = opened(draft.finish(&links)).unwrap();
+    let texts: std::collections::HashSet<&str> = file.names().collect();
+    assert_eq!(texts.len(), names.len());
+    for text in
+        ["caf\\xE9", "caf\\x5CxE9", "a\\x2Fb", "kernel:0", "a\\b", "\\x", "\\xe9", "é-ü", "日本"]
+    {
+        assert!(texts.contains(text), "{text} of {texts:?}");
+    }
+}
