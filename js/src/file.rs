@@ -2,8 +2,10 @@
 
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
+use zt::formats::Delta;
 use zt::{DType, Dense, Error, ErrorKind, Slice, Tensor, VerifyOptions, codes};
-use zt_convert::Kinds;
+use zt_convert::{Input, Kinds};
+use zt_model::{Check, Patch, is_delta};
 
 use crate::error::{OrThrow, Result, fields, warning};
 use crate::host::{Host, HostFolder, HostSource};
@@ -19,14 +21,38 @@ pub struct OpenFile {
 
 #[wasm_bindgen]
 impl OpenFile {
-    /// Opens the file. `name` is its path or URL for messages, and the files that it names are beside it.
+    /// Opens the file. `name` is its path or URL for messages, and the files that it names are beside it. Of a delta,
+    /// `bases` are the first base and the earlier deltas, and the result is opened.
     #[wasm_bindgen(constructor)]
-    pub fn new(host: Host, name: &str, options: &Options) -> Result<OpenFile> {
-        let options = options.input().or_throw()?;
-        let (source, folder) = (HostSource::new(host.clone()), HostFolder(host.clone()));
-        let opened = Kinds::builtin().open_in(source, name, &folder, options);
-        let file = opened.or_throw()?.into_file();
-        Ok(OpenFile { file, host })
+    pub fn new(
+        host: Host,
+        name: &str,
+        options: &Options,
+        bases: Vec<Host>,
+        check: bool,
+    ) -> Result<OpenFile> {
+        let open = |host: &Host, name: &str| {
+            let (source, folder) = (HostSource::new(host.clone()), HostFolder(host.clone()));
+            Kinds::builtin().open_in(source, name, &folder, options.input()?)
+        };
+        let opened = open(&host, name);
+        let Some((first, earlier)) = bases.split_first() else {
+            return Ok(OpenFile { file: opened.or_throw()?.into_file(), host });
+        };
+        let base = open(first, &first.name());
+        let deltas = earlier.iter().map(|host| open(host, &host.name())).chain([opened]);
+        // What is missing of all files is fetched at once.
+        let deltas: Vec<zt::Result<Input>> = deltas.collect();
+        let deltas: Vec<Input> = deltas.into_iter().collect::<zt::Result<_>>().or_throw()?;
+        let check = if check { Check::Whole } else { Check::Read };
+        let result = Patch::new(&base.or_throw()?, &deltas).check(check).open();
+        Ok(OpenFile { file: result.or_throw()?.into_file(), host })
+    }
+
+    /// The extensions of the files that can be opened.
+    pub fn extensions() -> Vec<String> {
+        let kinds = Kinds::builtin();
+        kinds.iter().flat_map(|kind| kind.extensions()).map(|it| (*it).to_owned()).collect()
     }
 
     pub fn kind(&self) -> String {
@@ -57,7 +83,7 @@ impl OpenFile {
 
     /// The description of a tensor.
     pub fn tensor(&self, name: &str) -> Result<JsValue> {
-        let tensor = self.file.tensor(name).or_throw()?;
+        let tensor = self.found(name).or_throw()?;
         let components = tensor.components().map(|(role, component)| {
             let dtype = component.logical_type.as_deref();
             let dtype = dtype.or(component.dtype.map(DType::as_str));
@@ -80,27 +106,27 @@ impl OpenFile {
 
     /// The values of a tensor that is stored as an array.
     pub fn values(&self, name: &str, raw: bool) -> Result<JsValue> {
-        let tensor = self.file.tensor(name).or_throw()?;
+        let tensor = self.with_values(name).or_throw()?;
         expect_array(&tensor, self.file.registry()).or_throw()?;
         self.array(tensor.to_dense(), raw).or_throw()
     }
 
     /// The dense values of any tensor: quantized ones are decoded, sparse ones filled in.
     pub fn dense(&self, name: &str, raw: bool) -> Result<JsValue> {
-        let tensor = self.file.tensor(name).or_throw()?;
+        let tensor = self.with_values(name).or_throw()?;
         self.array(tensor.to_dense(), raw).or_throw()
     }
 
     /// A part of the dense values. `parts` is a text such as `0:4,:,-1`.
     pub fn slice(&self, name: &str, parts: &str, raw: bool) -> Result<JsValue> {
-        let tensor = self.file.tensor(name).or_throw()?;
+        let tensor = self.with_values(name).or_throw()?;
         let slices = Slice::parse_list(parts).map_err(Error::from).or_throw()?;
         self.array(tensor.slice(&slices), raw).or_throw()
     }
 
     /// The bytes of a component, decompressed.
     pub fn bytes(&self, name: &str, role: &str) -> Result<JsValue> {
-        let tensor = self.file.tensor(name).or_throw()?;
+        let tensor = self.found(name).or_throw()?;
         let bytes = tensor.bytes(role).or_throw()?;
         self.copy(&bytes).or_throw()
     }
@@ -109,7 +135,7 @@ impl OpenFile {
     pub fn verify(&self, strict: bool, names: Option<Vec<String>>) -> Result<JsValue> {
         let some = names.map(|names| {
             for name in &names {
-                self.file.tensor(name).map(drop)?;
+                self.found(name).map(drop)?;
             }
             let choose = |name: &str| names.iter().any(|it| it == name).then(|| name.to_owned());
             self.file.select(choose)
@@ -133,6 +159,28 @@ impl OpenFile {
 }
 
 impl OpenFile {
+    /// The tensor of that name. The error for an unknown name suggests the closest one.
+    fn found(&self, name: &str) -> zt::Result<Tensor<'_>> {
+        self.file.tensor(name).map_err(|error| match zt::nearest(name, self.file.names()) {
+            Some(near) if error.code() == codes::NOT_FOUND => {
+                let message = format!("{}; did you mean {near:?}?", error.message());
+                Error::new(error.kind(), error.code(), message).with_object(name)
+            }
+            _ => error,
+        })
+    }
+
+    /// The tensor of that name, if it is no change of a delta.
+    fn with_values(&self, name: &str) -> zt::Result<Tensor<'_>> {
+        let tensor = self.found(name)?;
+        if tensor.format() == Delta::FORMAT && is_delta(&self.file) {
+            let message =
+                "is a change, and has values with the base alone: open the delta with `base`";
+            return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_object(name));
+        }
+        Ok(tensor)
+    }
+
     /// The values for JavaScript, which has no small floats: they are widened to f32 unless it asks for `raw`
     /// elements.
     fn array(&self, dense: zt::Result<Dense<'static>>, raw: bool) -> zt::Result<JsValue> {

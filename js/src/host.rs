@@ -17,6 +17,9 @@ extern "C" {
     #[wasm_bindgen(method, getter, js_name = byteLength)]
     fn byte_len(this: &Host) -> f64;
 
+    #[wasm_bindgen(method, getter)]
+    pub(crate) fn name(this: &Host) -> String;
+
     #[wasm_bindgen(method, getter, js_name = isRemote)]
     fn is_remote(this: &Host) -> bool;
 

@@ -1,7 +1,7 @@
 //! The WebAssembly module of the npm package `zt-tensor`, which `zt/index.js` loads and wraps.
 //!
 //! ```text
-//! index.js (open, TensorFile, Tensor) -> OpenFile (this crate) -> zt-convert, every kind of file
+//! index.js (open, TensorFile, Tensor) -> OpenFile (this crate) -> zt-model, zt-convert, every kind of file
 //!     ^ retries                             | read, willRead, beside
 //! session.js, readers.js <------------------+ Host
 //! ```

@@ -4,6 +4,7 @@ import { open, ZtError, type DensePart, type Report, type TensorFile } from "zt-
 export async function use(blob: Blob): Promise<void> {
   const file: TensorFile = await open(blob, { files: { "model-00001-of-00002.safetensors": new Uint8Array(1) } });
   const { attributes, warnings } = await open(new URL("https://example.com/model.gguf"), { fetch, mlDtype: "int4", limits: { rank: 8 } });
+  await open({ "a.zt": blob }, { base: [blob, new URL("https://example.com/a.zt")], check: false });
   const tensor = file.tensor(file.names[0] ?? "");
   const values = await tensor.values({ raw: true });
   if (values instanceof BigInt64Array) console.log(values[0]! + 1n);

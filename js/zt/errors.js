@@ -13,6 +13,16 @@ export function unreadable(message, cause) {
   return new ZtError({ message, kind: "io", code: "io" }, { cause });
 }
 
+/** The call is wrong for any file. */
+export function misuse(message) {
+  return new ZtError({ message, kind: "misuse", code: "misuse" });
+}
+
+/** JavaScript cannot do it here. */
+export function unsupported(message) {
+  return new ZtError({ message, kind: "unsupported", code: "unsupported" });
+}
+
 /** What the engine has thrown, as an exception. */
 export function asError(thrown) {
   return thrown instanceof Error ? thrown : new ZtError(thrown);

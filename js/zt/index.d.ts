@@ -1,11 +1,27 @@
 /** A file: its bytes, a `Blob` or `File` of a page, a URL, or in node a path. */
 export type Source = ArrayBuffer | SharedArrayBuffer | ArrayBufferView | Blob | URL | string;
 
+/**
+ * The files of a folder: a `FileList` or an array of `File`s, or files by their paths. The only index opens them, or the first
+ * file of a numbered set, or the only tensor file. In node, the path of a folder is one, too.
+ */
+export type Folder = Iterable<File> | Record<string, Source>;
+
 export interface OpenOptions {
   /** The name of the file in messages. */
   name?: string;
   /** Files beside bytes or a blob, by their paths: the shards of a set. URLs and paths need none. */
-  files?: Record<string, ArrayBuffer | ArrayBufferView | Blob>;
+  files?: Record<string, Source>;
+  /**
+   * What the delta `source` changes: the base, or in an array the first base and then the earlier deltas. The result is opened,
+   * and reads what it needs of both.
+   */
+  base?: Source | Folder | (Source | Folder)[];
+  /**
+   * Whether the identities of the base and of the result are compared with those in the delta, which reads all values of both.
+   * `true` by default. Without it, a wrong base may give wrong values, which is the warning `base-unchecked`.
+   */
+  check?: boolean;
   /** Sends requests in place of the global `fetch`: to add headers, or to try again. */
   fetch?: typeof fetch;
   /** Whether one faulty tensor refuses the whole file. */
@@ -53,7 +69,7 @@ export interface Limits {
  *
  * @throws {ZtError}
  */
-export function open(source: Source, options?: OpenOptions): Promise<TensorFile>;
+export function open(source: Source | Folder, options?: OpenOptions): Promise<TensorFile>;
 
 /** An open file. */
 export class TensorFile {

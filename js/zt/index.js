@@ -24,7 +24,7 @@ const ARRAYS = {
 };
 
 export async function open(source, options = {}) {
-  const { strict, truncated, names, mlDtype = [], limits = {} } = options;
+  const { strict, truncated, names, mlDtype = [], limits = {}, base, check = true } = options;
   const asked = {
     strict: Boolean(strict),
     truncated: Boolean(truncated),
@@ -33,14 +33,19 @@ export async function open(source, options = {}) {
     limits: Object(limits),
   };
   await load();
-  const reader = await readerOf(source, options);
   const session = new Session(reset);
-  const host = new Host(reader, session);
+  const hosts = [];
   try {
-    const engine = await session.run(() => new OpenFile(host, String(reader.name), asked));
-    return new TensorFile(engine, session, host);
+    for (const one of [source, ...(base === undefined ? [] : [base].flat())]) {
+      // The options about names are those of the file itself.
+      const of = hosts.length === 0 ? options : { fetch: options.fetch };
+      hosts.push(new Host(await readerOf(one, of), session));
+    }
+    const [host, ...bases] = hosts;
+    const engine = await session.run(() => new OpenFile(host, host.name, asked, bases, Boolean(check)));
+    return new TensorFile(engine, session, hosts);
   } catch (error) {
-    host.close();
+    hosts.forEach((host) => host.close());
     throw error;
   }
 }
@@ -49,11 +54,11 @@ export async function open(source, options = {}) {
 export class TensorFile {
   #engine;
   #session;
-  #host;
+  #hosts;
   #generation = generation;
 
-  constructor(engine, session, host) {
-    [this.#engine, this.#session, this.#host] = [engine, session, host];
+  constructor(engine, session, hosts) {
+    [this.#engine, this.#session, this.#hosts] = [engine, session, hosts];
     this.kind = engine.kind();
     this.layout = engine.layout();
     this.byteLength = engine.byteLength();
@@ -84,7 +89,7 @@ export class TensorFile {
     if (!this.#engine) return;
     if (this.#generation === generation) this.#engine.free();
     this.#engine = undefined;
-    this.#host.close();
+    this.#hosts.forEach((host) => host.close());
   }
 
   get #open() {

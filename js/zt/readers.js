@@ -5,7 +5,8 @@
  * `beside(location)` gives the reader of a file in the same folder, or `undefined`. It is called with relative
  * paths that do not lead upwards. `first` has the first bytes, if they are here.
  */
-import { unreadable, ZtError } from "./errors.js";
+import { misuse, unreadable, unsupported, ZtError } from "./errors.js";
+import { OpenFile } from "./module.js";
 
 /** In node. Bundlers do not see these imports. */
 const fs = globalThis.process?.getBuiltinModule?.("node:fs");
@@ -20,33 +21,69 @@ const LONGEST = 2 ** 31 - 1;
 
 /** The reader of what a user has. */
 export async function readerOf(source, options) {
-  if (source instanceof ArrayBuffer || globalThis.SharedArrayBuffer && source instanceof SharedArrayBuffer) {
-    return ofBytes(new Uint8Array(source), options);
-  }
-  if (ArrayBuffer.isView(source)) {
-    return ofBytes(new Uint8Array(source.buffer, source.byteOffset, source.byteLength), options);
+  const isBuffer = source instanceof ArrayBuffer || globalThis.SharedArrayBuffer && source instanceof SharedArrayBuffer;
+  if (isBuffer || ArrayBuffer.isView(source)) {
+    const { buffer, byteOffset, byteLength } = isBuffer ? { buffer: source } : source;
+    let bytes;
+    try {
+      bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    } catch {
+      throw misuse(`${options.name ?? "file"}: the buffer is detached: its bytes are elsewhere`);
+    }
+    return ofBytes(bytes, options);
   }
   if (source instanceof Blob) return ofBlob(source, options);
+  if (typeof source !== "string" && !(source instanceof URL)) return ofFolder(source, options);
   const text = String(source);
-  if (typeof source !== "string" && !(source instanceof URL)) {
-    throw new TypeError("open takes a Blob, a URL, an ArrayBuffer, a typed array or a path");
-  }
+  if (text === "") throw misuse("the path is empty: give the path or the URL of a file");
   if (!fs) return ofUrl(new URL(text, globalThis.location?.href).href, options);
   if (text.startsWith("file:")) return ofPath(url.fileURLToPath(text));
   // A scheme of one letter is a drive of Windows.
   return /^[a-z][a-z0-9+.-]+:/i.test(text) ? ofUrl(text, options) : ofPath(text);
 }
 
-function ofBytes(bytes, { name = "file", files }) {
+/** The file that opens a folder, which is an array of files or an object of files by their paths. */
+function ofFolder(source, options) {
+  const files = source?.[Symbol.iterator]
+    ? Object.fromEntries(Array.from(source, (file) => [file?.webkitRelativePath?.split("/").slice(1).join("/") || file?.name, file]))
+    : source;
+  if (!files || typeof files !== "object" || Object.hasOwn(files, "undefined")) {
+    throw new TypeError("open takes a Blob, a URL, an ArrayBuffer, a typed array, a path, or named files");
+  }
+  const name = opens(Object.keys(files));
+  return readerOf(files[name], { ...options, name, files: { ...options.files, ...files } });
+}
+
+/** The file among these names that opens them: the only index, the first of a numbered set, or the only tensor file. */
+function opens(names) {
+  const known = new Set(OpenFile.extensions());
+  const isTensors = (name) => known.has(name.split(".").at(-1).toLowerCase()) && !name.split("/").at(-1).startsWith(".");
+  const found = [
+    names.filter((name) => name.endsWith(".metadata")),
+    names.filter((name) => name.endsWith(".index.json")),
+    names.filter(isTensors),
+  ].find((some) => some.length > 0) ?? [];
+  const set = found.map((name) => name.match(/^(.*)-\d{5}-of-(\d{5})(\.\w+)$/)?.slice(1).join("/"));
+  const isSet = set[0] !== undefined && set.every((it) => it === set[0]);
+  if (found.length === 1 || isSet) return found.toSorted()[0];
+  if (found.length === 0) throw misuse("the folder has no tensor file");
+  throw misuse(`the folder has ${found.length} tensor files: ${found.toSorted().slice(0, 10).join(", ")}; give one of them`);
+}
+
+function ofBytes(bytes, { name = "file", files, fetch }) {
   return {
     name,
     byteLength: bytes.length,
-    readSync: (offset, out) => out.set(bytes.subarray(offset, offset + out.length)),
-    beside: amongFiles(files),
+    readSync: (offset, out) => {
+      // A buffer that is transferred or made shorter has fewer.
+      if (bytes.length < offset + out.length) throw unreadable(`${name}: the buffer is detached, or shorter than it was`);
+      out.set(bytes.subarray(offset, offset + out.length));
+    },
+    beside: amongFiles(files, fetch),
   };
 }
 
-function ofBlob(blob, { name = blob.name ?? "file", files }) {
+function ofBlob(blob, { name = blob.name ?? "file", files, fetch }) {
   const read = async (offset, length) => {
     try {
       return new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer());
@@ -54,12 +91,12 @@ function ofBlob(blob, { name = blob.name ?? "file", files }) {
       throw unreadable(`${name}: ${error.message}`, error);
     }
   };
-  return { name, byteLength: blob.size, read, beside: amongFiles(files) };
+  return { name, byteLength: blob.size, read, beside: amongFiles(files, fetch) };
 }
 
-function amongFiles(files = {}) {
+function amongFiles(files = {}, fetch) {
   return (location) => Object.hasOwn(files, location)
-    ? readerOf(files[location], { name: location, files })
+    ? readerOf(files[location], { name: location, files, fetch })
     : undefined;
 }
 
@@ -71,6 +108,10 @@ function ofPath(name) {
       throw unreadable(`${name}: ${error.message}`, error);
     }
   };
+  if (attempt(() => fs.statSync(name)).isDirectory()) {
+    const files = attempt(() => fs.readdirSync(name, { withFileTypes: true }));
+    return ofPath(path.join(name, opens(files.filter((file) => !file.isDirectory()).map((file) => file.name))));
+  }
   const file = attempt(() => fs.openSync(name));
   const { size } = attempt(() => fs.fstatSync(file));
   return {
@@ -104,6 +145,10 @@ function isBelow(name, other) {
 async function ofUrl(href, options) {
   const fetch = options.fetch ?? globalThis.fetch;
   const name = href.split(/[?#]/)[0];
+  if (!options.fetch && !/^(https?|blob|data):/.test(href)) {
+    throw unsupported(`${name}: JavaScript fetches http and https: give the address of the store on the web`);
+  }
+  if (/^https?:.*\/$/.test(name)) throw unsupported(`${name}: a folder on a server has no list: give the URL of its index`);
   const request = async (init) => {
     try {
       const response = await fetch(href, init);

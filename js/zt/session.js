@@ -42,6 +42,10 @@ export class Host {
     }
   }
 
+  get name() {
+    return String(this.reader.name);
+  }
+
   get byteLength() {
     return this.reader.byteLength;
   }
