@@ -99,3 +99,39 @@ fn rows_are_sorted_cut_and_summed_up() {
     let tree = lines(&["--tree", "--depth", "1", "--include", "layers.*"]);
     assert_eq!(tree, ["NAME", "layers", "5"]);
 }
+
+/// A checkpoint of a training has states that are zero or far from each other, counters, and norms of ones.
+#[test]
+fn a_checkpoint_of_a_training_has_no_problems_but_a_type() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("checkpoint.zt");
+    let mut writer = zt::Writer::create(&path).unwrap();
+    let mut add = |name: &str, shape: &[u64], values: &[f32]| {
+        writer.add(name, &zt::Dense::from_slice(shape, values).unwrap()).unwrap();
+    };
+    for at in 0..5u8 {
+        let scale = 10f32.powi(i32::from(at) * 2);
+        let state = [scale, 0.0, -scale, 0.0];
+        add(&format!("optimizer.state.{at}.exp_avg"), &[2, 2], &state);
+        add(&format!("optimizer.state.{at}.exp_avg_sq"), &[2, 2], &[0.0; 4]);
+        add(&format!("model.layers.{at}.norm.weight"), &[4], &[1.0; 4]);
+        add(&format!("model.layers.{at}.norm.bias"), &[4], &[0.0; 4]);
+        add(&format!("model.layers.{at}.w"), &[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+    }
+    let wide = [1.0f64, 2.0, 3.0, 4.0];
+    writer.add("model.layers.5.w", &zt::Dense::from_slice(&[2, 2], &wide).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let problems = |option: &str| {
+        let run = zt(["stats".as_ref(), option.as_ref(), path.as_os_str()]);
+        (run.code, String::from_utf8(run.out).unwrap())
+    };
+    let (code, text) = problems("--problems");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("another type than similar tensors"), "{text}");
+    assert!(text.ends_with("26 objects, 1 with problems\n"), "{text}");
+    for quiet in ["--problems=nan,inf,dead", "--problems=outlier"] {
+        assert_eq!(problems(quiet).0, Some(0), "{quiet}");
+    }
+    assert_eq!(problems("--problems=type").0, Some(1));
+    assert_eq!(problems("--problems=odd").0, Some(2));
+}

@@ -23,6 +23,8 @@ pub enum Odd {
     Constant,
     /// The deviation is this many times the median of objects of one shape whose names differ only in numbers.
     Deviation(f64),
+    /// The type is another one than that of all similar tensors.
+    Type,
 }
 
 impl fmt::Display for Odd {
@@ -34,6 +36,7 @@ impl fmt::Display for Odd {
             Odd::ZeroColumns(number) => (number, "column of zeros", "columns of zeros"),
             Odd::AllZero => return f.write_str("all zero"),
             Odd::Constant => return f.write_str("constant"),
+            Odd::Type => return f.write_str("another type than similar tensors"),
             Odd::Deviation(ratio) => {
                 return write!(f, "deviation {} times that of similar tensors", digits(*ratio));
             }
@@ -46,10 +49,44 @@ impl fmt::Display for Odd {
 #[must_use]
 pub fn odd(objects: &[&ObjectStats]) -> Vec<Vec<Odd>> {
     let mut all: Vec<Vec<Odd>> = objects.iter().map(|stats| of_one(stats)).collect();
-    for (at, ratio) in unlike(objects) {
-        all[at].push(Odd::Deviation(ratio));
+    for (at, problem) in unlike(objects) {
+        all[at].push(problem);
     }
     all
+}
+
+/// Whether it is a state of an optimizer. Zeros, equal values and any deviation are usual there.
+fn is_state(name: &str) -> bool {
+    const STATES: [&str; 10] = [
+        "exp_avg",
+        "exp_avg_sq",
+        "max_exp_avg_sq",
+        "exp_avg_slow",
+        "exp_inf",
+        "momentum_buffer",
+        "square_avg",
+        "grad_avg",
+        "acc_delta",
+        "step",
+    ];
+    let mut parts = name.split(['.', '/']);
+    parts.any(|part| STATES.contains(&part) || part.starts_with("optimizer"))
+}
+
+/// Whether equal values are usual: the ones of a norm that was not trained, the zeros of its bias, a counter.
+fn is_usual(found: &ObjectStats, is_zero: bool) -> bool {
+    const COUNTERS: [&str; 2] = ["num_batches_tracked", "position_ids"];
+    let name = found.name.to_ascii_lowercase();
+    let mut parts = name.rsplit(['.', '/']);
+    let last = parts.next().unwrap_or_default();
+    let of_norm = |part: &str| {
+        let is_short = ["ln", "bn"].iter().any(|short| part.starts_with(short));
+        part.contains("norm") || is_short
+    };
+    let is_norm =
+        last.starts_with("running_") || of_norm(last) || parts.next().is_some_and(of_norm);
+    let is_one = found.values.finite.is_some_and(|finite| finite.min.as_f64() == 1.0);
+    COUNTERS.contains(&last) || found.shape.len() == 1 && is_norm && (is_one || is_zero)
 }
 
 fn of_one(found: &ObjectStats) -> Vec<Odd> {
@@ -60,22 +97,26 @@ fn of_one(found: &ObjectStats) -> Vec<Odd> {
         (found.dead_rows, Odd::ZeroRows(found.dead_rows)),
         (found.dead_columns, Odd::ZeroColumns(found.dead_columns)),
     ];
-    let numbers = numbers.into_iter().filter(|(number, _)| *number > 0);
+    let is_state = is_state(&found.name);
+    let numbers = numbers.into_iter().filter(|(number, odd)| {
+        *number > 0 && (!is_state || matches!(odd, Odd::Nan(_) | Odd::Infinities(_)))
+    });
     let mut odd: Vec<Odd> = numbers.map(|(_, odd)| odd).collect();
-    if stats.count > 1 && stats.is_constant() {
-        let is_zero = stats.zeros == stats.count;
+    let is_zero = stats.zeros == stats.count;
+    if stats.count > 1 && stats.is_constant() && !is_state && !is_usual(found, is_zero) {
         odd.push(if is_zero { Odd::AllZero } else { Odd::Constant });
     }
     odd
 }
 
-/// Deviations that are far from the median of the same tensor in other layers, with their ratios to it.
-fn unlike(objects: &[&ObjectStats]) -> Vec<(usize, f64)> {
+/// Deviations that are far from the median of the same tensor in other layers, with their ratios to it, and a type that
+/// none of them has.
+fn unlike(objects: &[&ObjectStats]) -> Vec<(usize, Odd)> {
     /// Objects that have a median.
     const FEWEST: usize = 4;
     const FACTOR: f64 = 10.0;
     let mut like = HashMap::<_, Vec<(usize, f64)>>::new();
-    for (at, stats) in objects.iter().enumerate() {
+    for (at, stats) in objects.iter().enumerate().filter(|(_, it)| !is_state(&it.name)) {
         if let Some(finite) = stats.values.finite {
             let group = like.entry((pattern(&stats.name), &stats.shape));
             let group = group.or_default();
@@ -84,15 +125,38 @@ fn unlike(objects: &[&ObjectStats]) -> Vec<(usize, f64)> {
     }
     let mut unlike = Vec::new();
     for group in like.into_values().filter(|group| group.len() >= FEWEST) {
+        unlike.extend(other_type(objects, &group).map(|at| (at, Odd::Type)));
         let mut deviations: Vec<f64> = group.iter().map(|(_, std)| *std).collect();
         deviations.sort_by(f64::total_cmp);
         let median = deviations[deviations.len() / 2];
         let ratios = group.into_iter().map(|(at, std)| (at, std / median));
-        unlike.extend(ratios.filter(|(_, ratio)| {
-            median > 0.0 && *ratio > 0.0 && !(1.0 / FACTOR..=FACTOR).contains(ratio)
-        }));
+        unlike.extend(
+            ratios
+                .filter(|(_, ratio)| {
+                    median > 0.0 && *ratio > 0.0 && !(1.0 / FACTOR..=FACTOR).contains(ratio)
+                })
+                .map(|(at, ratio)| (at, Odd::Deviation(ratio))),
+        );
     }
     unlike
+}
+
+/// The only one of a group with another floating-point type, where all others have one type. Quantized models mix types.
+fn other_type(objects: &[&ObjectStats], group: &[(usize, f64)]) -> Option<usize> {
+    let of = |at: &usize| objects[*at].value_type.as_deref();
+    let mut by_type = HashMap::<_, Vec<usize>>::new();
+    for (at, _) in group {
+        by_type.entry(of(at)).or_default().push(*at);
+    }
+    let is_float =
+        |it: &Option<&str>| it.is_some_and(|it| ["f64", "f32", "f16", "bf16"].contains(&it));
+    if by_type.len() != 2 || !by_type.keys().all(is_float) {
+        return None;
+    }
+    by_type.into_values().find_map(|all| match all[..] {
+        [only] => Some(only),
+        _ => None,
+    })
 }
 
 /// The name with `*` for each number.

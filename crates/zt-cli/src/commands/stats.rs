@@ -7,7 +7,7 @@ use serde::Serialize;
 use zt::manifest::Text;
 use zt::stats::{Bound, ObjectStats, Stats, StatsOptions};
 use zt_convert::Input;
-use zt_report::odd;
+use zt_report::{Odd, odd};
 
 use crate::args::files::FilesArgs;
 use crate::args::input::{InputArgs, Truncated};
@@ -31,9 +31,16 @@ use crate::output::tree::{Branch, Order, Summed, tree};
 pub(crate) struct Arguments {
     #[command(flatten)]
     files: FilesArgs,
-    /// Print only objects with problems, and exit with 1 if there are any
-    #[arg(long)]
-    problems: bool,
+    /// Print only objects with problems, of these kinds if some are named, and exit with 1 if there are any
+    #[arg(
+        long,
+        value_enum,
+        value_name = "KINDS",
+        num_args = 0..,
+        require_equals = true,
+        value_delimiter = ','
+    )]
+    problems: Option<Vec<Problem>>,
     /// Order of the objects [default: offset]; by a number, the largest first
     #[arg(long, value_enum)]
     sort: Option<Sort>,
@@ -56,14 +63,48 @@ const EXAMPLES: &str = "\
 Examples:
   zt stats model.safetensors
   zt stats --problems checkpoint.pt && echo sound
+  zt stats --problems=nan,inf model.safetensors
   zt stats --sort std --top 10 model.gguf
   zt stats --tree --depth 3 model.zt
 
 Problems are NaN and infinities, values that are all equal, and rows or columns of zeros in a matrix. An
 object is also an outlier if its deviation is more than 10 times, or less than a tenth, of the median
-of similar tensors. Those are at least four of one shape whose names differ only in numbers.
+of similar tensors, or if all others have one type and it has another. Similar are at least four of
+one shape whose names differ only in numbers. In states of optimizers only NaN and infinities are
+problems. Norms of ones and counters are none.
 
 For several files, --json prints a list of documents, and the exit code is the highest one.";
+
+/// A kind of problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Problem {
+    /// NaN
+    Nan,
+    /// Infinities
+    Inf,
+    /// Rows, columns or tensors of zeros
+    Dead,
+    /// Values that are all equal, and not 0
+    Constant,
+    /// A deviation far from that of similar tensors
+    Outlier,
+    /// Another type than similar tensors have
+    Type,
+}
+
+impl Problem {
+    fn of(odd: Odd) -> Option<Self> {
+        Some(match odd {
+            Odd::Nan(_) => Problem::Nan,
+            Odd::Infinities(_) => Problem::Inf,
+            Odd::ZeroRows(_) | Odd::ZeroColumns(_) | Odd::AllZero => Problem::Dead,
+            Odd::Constant => Problem::Constant,
+            Odd::Deviation(_) => Problem::Outlier,
+            Odd::Type => Problem::Type,
+            _ => return None,
+        })
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sort {
@@ -126,10 +167,11 @@ fn print(
     let errors: Vec<zt::Error> = errors.map(|error| input.blame(error.clone())).collect();
     answer.output.errors(&errors);
     let objects = found.len() as u64;
-    let mut rows = rows(found.into_iter().flatten().collect());
+    let wanted = arguments.problems.as_deref().unwrap_or_default();
+    let mut rows = rows(found.into_iter().flatten().collect(), wanted);
     let odd = rows.iter().filter(|row| !row.problems.is_empty()).count();
     let mut exit = of_findings(errors.iter().chain(file.truncated()));
-    if arguments.problems {
+    if arguments.problems.is_some() {
         rows.retain(|row| !row.problems.is_empty());
         exit = exit.max(if odd > 0 { Exit::Failed } else { Exit::Ok });
     }
@@ -156,7 +198,7 @@ fn print(
         Some(branches) => tree_table(branches),
         None => table(&rows),
     };
-    if !arguments.problems || odd > 0 {
+    if arguments.problems.is_none() || odd > 0 {
         answer.text(&table.render(colored))?;
     }
     let of = count(objects, "object", "objects");
@@ -168,8 +210,12 @@ fn print(
     Ok(exit)
 }
 
-fn rows(found: Vec<ObjectStats>) -> Vec<Row> {
+/// The objects with their problems of the kinds that are `wanted`; of all kinds, if none is.
+fn rows(found: Vec<ObjectStats>, wanted: &[Problem]) -> Vec<Row> {
     let odd = odd(&found.iter().collect::<Vec<_>>());
+    let is_wanted = |odd: &&Odd| {
+        wanted.is_empty() || Problem::of(**odd).is_some_and(|kind| wanted.contains(&kind))
+    };
     let rows = found.into_iter().zip(odd).map(|(stats, odd)| Row {
         name: stats.name,
         r#type: stats.value_type,
@@ -177,7 +223,7 @@ fn rows(found: Vec<ObjectStats>) -> Vec<Row> {
         constant: stats.values.is_constant(),
         dead_rows: stats.dead_rows,
         dead_columns: stats.dead_columns,
-        problems: odd.iter().map(ToString::to_string).collect(),
+        problems: odd.iter().filter(is_wanted).map(ToString::to_string).collect(),
         figures: Figures(stats.values),
     });
     rows.collect()
