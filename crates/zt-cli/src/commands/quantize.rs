@@ -8,9 +8,8 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use zt::{Tensor, codes};
 use zt_convert::{GGUF, OnDuplicate, ZT};
-use zt_model::{Quantize, Quantized, QuantizedObject};
+use zt_model::{Quantize, QuantizedObject};
 
-use crate::args::input::byte_len;
 use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
@@ -99,21 +98,18 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let takes = |tensor: &Tensor<'_>| {
         names.takes(tensor.name()) && (names.has_include() || tensor.shape().len() >= 2)
     };
-    let bytes = byte_len(&conversion.inputs);
-    let quantized = conversion.inputs.iter().map(|input| quantize.of(input, takes));
-    let quantized: Vec<Quantized> = quantized.collect::<Result<_, _>>()?;
-    conversion.inputs = quantized.iter().map(|it| it.input().clone()).collect();
+    // One path is one input.
+    let input = conversion.inputs.swap_remove(0);
+    let quantized = quantize.of(&input, takes)?;
+    conversion.inputs.push(quantized.input().clone());
+    let is_of_value = |it: &zt::Error| it.code() == codes::MISUSE && it.object().is_some();
     let mut written = conversion.convert(output).inspect_err(|failure| {
-        if let Failure::Error(error) = failure
-            && error.code() == codes::MISUSE
-            && error.object().is_some()
-        {
+        if matches!(failure, Failure::Error(error) if is_of_value(error)) {
             output.hint("--exclude keeps an object as it is");
         }
     })?;
-    written.summary.bytes = bytes.unwrap_or(u64::MAX);
-    let objects: Vec<QuantizedObject> = quantized.iter().flat_map(Quantized::objects).collect();
-    let kept: Vec<&String> = quantized.iter().flat_map(Quantized::kept).collect();
+    written.summary.bytes = input.file().decoded_len();
+    let (objects, kept) = (quantized.objects(), quantized.kept());
     let is_grouped = r#type.is_none();
     let document = object! {
         file: path_text(file),
@@ -122,7 +118,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         signed: is_grouped.then_some(signed),
         r#type: r#type,
         quantized: objects.iter().map(body).collect::<Vec<_>>(),
-        kept: &kept,
+        kept: kept,
     };
     if !output.json && !is_stdout(out) {
         output.line(&table(&objects).render(output.colored()))?;
