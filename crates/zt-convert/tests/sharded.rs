@@ -261,7 +261,20 @@ fn no_shard_lies_outside_the_folder() {
     let inner = folder.path().join("inner");
     fs::create_dir(&inner).unwrap();
     let absolute = folder.path().join("1.safetensors");
-    let names = ["../1.safetensors", "..", ".", "", "..\\1.safetensors", "C:1", "x/../1"];
+    let names = [
+        "../1.safetensors",
+        "..",
+        ".",
+        "",
+        "..\\1.safetensors",
+        "C:1",
+        "x/../1",
+        "./a",
+        "a//b",
+        "/a",
+        "a\0",
+        "a/",
+    ];
     for name in names.into_iter().chain(absolute.to_str()) {
         let path = inner.join("model.safetensors.index.json");
         fs::write(&path, serde_json::json!({"weight_map": {"a": name}}).to_string()).unwrap();
@@ -345,6 +358,7 @@ fn an_index_is_one_valid_document() {
         r#"{"weight_map": {"a": 1}}"#,
         r#"{"weight_map": ["a"]}"#,
         r#"{"weight_map": {"a": "x", "a": "y"}}"#,
+        r#"{"weight_map": {"w": "a", "\u0077": "b"}}"#,
         r#"{"weight_map": {}, "weight_map": {}}"#,
         r#"{"weight_map": {}} {}"#,
         r#"{"metadata": {"weight_map": {}}}"#,
@@ -355,6 +369,8 @@ fn an_index_is_one_valid_document() {
         fs::write(&path, document).unwrap();
         refused(&path, "header");
     }
+    fs::write(&path, "[]").unwrap();
+    assert_eq!(zt_convert::Index::open(&path).unwrap_err().code(), "header");
     fs::write(&path, r#" {"other": [1, {}], "weight_map": {}} "#).unwrap();
     assert!(opened(&path).unwrap().is_empty());
 }

@@ -15,7 +15,9 @@ use serde_json::{Value as Json, json};
 use zt::{
     Coo, DType, Dense, File, FileSource, FloatType, HashOptions, OpenOptions, Result, Value, Writer,
 };
-use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, Split, SplitOptions, ZT};
+use zt_convert::{
+    ConvertOptions, Input, Kinds, SAFETENSORS, Split, SplitOptions, ZT, parse_size, set_name,
+};
 
 /// A `.zt` file in `folder` with tensors of these sizes in bytes; the values count up.
 fn file(folder: &Path, sizes: &[u64]) -> PathBuf {
@@ -686,4 +688,42 @@ fn a_new_set_gives_no_more_rights_than_the_old() {
         let mode = fs::metadata(to.join(&name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[test]
+fn decimal_and_binary_sizes_are_parsed() {
+    for (text, bytes) in [
+        ("5GB", 5_000_000_000),
+        ("500MB", 500_000_000),
+        ("1.5KB", 1_500),
+        ("2TB", 2_000_000_000_000),
+        ("0.001 GB", 1_000_000),
+        ("7kb", 7_000),
+        ("2GiB", 2 << 30),
+        ("0.5 MiB", 1 << 19),
+        (" 4096 ", 4096),
+        ("18446744073709551615", u64::MAX),
+        ("1B", 1),
+    ] {
+        assert_eq!(parse_size(text), Some(bytes), "{text}");
+    }
+    for text in ["", "0", "0GB", "0.1", "GB", "-5GB", "5 G", "5PB", "1e9", "nan", "1.5.0MB"] {
+        assert!(parse_size(text).is_none(), "{text}");
+    }
+    assert!(parse_size("20000000TB").is_none());
+}
+
+#[test]
+fn a_set_is_named_after_its_file() {
+    let stem = |path: &str| set_name(path.as_ref(), false);
+    for path in ["a/model.safetensors", "model.zt", "model.safetensors.index.json", "model"] {
+        assert_eq!(stem(path).as_deref(), Some("model"), "{path}");
+    }
+    assert_eq!(stem("s3://b/step-10/.metadata").as_deref(), Some("step-10"));
+    assert_eq!(stem("v1.5.gguf").as_deref(), Some("v1.5"));
+    assert_eq!(stem(".."), None);
+    assert_eq!(stem("m-00002-of-00003.gguf").as_deref(), Some("m-00002-of-00003"));
+    let stem = |path: &str| set_name(path.as_ref(), true);
+    assert_eq!(stem("a/m-00002-of-00003.gguf").as_deref(), Some("m"));
+    assert_eq!(stem("a-1-of-3.gguf").as_deref(), Some("a-1-of-3"));
 }

@@ -319,7 +319,7 @@ fn total_size(pairs: &[(String, &RawValue)]) -> Option<u64> {
 mod tests {
     use std::io;
 
-    use super::{INDEX_MAX, Index, Listed, Source, index_json, is_below, is_plain};
+    use super::{INDEX_MAX, Index, Listed, Source, index_json, is_plain};
 
     /// A source of this length that cannot be read.
     struct Unreadable(u64);
@@ -344,21 +344,6 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_an_object() {
-        assert_eq!(index_json(b"[]").map(drop).unwrap_err().code(), "header");
-    }
-
-    #[test]
-    fn shards_lie_below_the_folder_of_their_index() {
-        for name in ["a-1.zt", "a/b", "weights/a..b/c"] {
-            assert!(is_below(name), "{name}");
-        }
-        for name in ["", ".", "./a", "a//b", "/a", "../a", "a/../b", "a\\b", "C:a", "a\0", "a/"] {
-            assert!(!is_below(name), "{name}");
-        }
-    }
-
-    #[test]
     fn the_name_of_a_set_has_no_folder() {
         for name in ["a-1.zt", "..a", "a..b", "ä b"] {
             assert!(is_plain(name), "{name}");
@@ -366,14 +351,6 @@ mod tests {
         for name in ["", ".", "..", "/a", "a/b", "../a", "a\\b", "C:a", "a\0"] {
             assert!(!is_plain(name), "{name}");
         }
-    }
-
-    #[test]
-    fn duplicate_names_are_refused_in_any_spelling() {
-        let map = index_json(br#"{"weight_map": {"w": "a", "\u0077": "b"}}"#).unwrap();
-        assert_eq!(Index::from_json(map).unwrap_err().code(), "header");
-        let twice = br#"{"weight_map": {}, "weight_map": {}}"#;
-        assert_eq!(index_json(twice).map(drop).unwrap_err().code(), "header");
     }
 
     #[test]
