@@ -394,3 +394,32 @@ fn a_list_of_hashes_has_lines_of_its_own_form_alone() {
         assert!(run.err.contains("SUMS: line 1: expected a line"), "{line}: {}", run.err);
     }
 }
+
+#[test]
+fn out_is_a_position_or_an_option() {
+    let dir = tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    common::of_floats(&at("a.zt"), &[1.0, 2.0]);
+    common::of_floats(&at("b.zt"), &[1.0, 3.0]);
+    let [a, b] = ["a.zt", "b.zt"].map(at);
+    for (command, name) in [("convert", "c"), ("average", "m")] {
+        let (first, second) = (at(&format!("{name}1.zt")), at(&format!("{name}2.zt")));
+        zt![command, a, first].exits(0);
+        zt![command, a, "-o", second].exits(0);
+        assert_eq!(fs::read(first).unwrap(), fs::read(second).unwrap());
+    }
+    let (first, second) = (at("d1.zt"), at("d2.zt"));
+    zt!["delta", a, b, first].exits(0);
+    zt!["delta", a, b, "-o", second].exits(0);
+    assert_eq!(fs::read(first).unwrap(), fs::read(second).unwrap());
+    zt!["delta", a, b].exits(2);
+    zt!["report", a, b, at("page.html")].exits(0);
+    zt!["report", a, b].exits(2);
+    zt!["split", a, at("set")].exits(0);
+    zt!["repair", a, at("saved.zt")].exits(0);
+    zt!["repair", a, "--force"].exits(2);
+    assert!(at("page.html").exists() && at("set").exists() && at("saved.zt").exists());
+    // A delta that is not there is no file to write.
+    let run = zt!["patch", a, at("d1.zt"), at("new.zt")].exits(4);
+    assert!(run.err.contains("-o NEW"), "{}", run.err);
+}

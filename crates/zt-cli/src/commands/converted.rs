@@ -30,6 +30,9 @@ pub(crate) struct Files {
     // One list, because clap allows no options between a repeated positional argument and another.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// OUT, in the place of the last FILE
+    #[arg(short = 'o', long = "out", alias = "output", value_name = "OUT")]
+    named: Option<PathBuf>,
     #[command(flatten)]
     out: OutArgs,
 }
@@ -68,6 +71,9 @@ impl Files {
         policy: OnDuplicate,
         output: &mut Output,
     ) -> Result<Conversion<'_>, Failure> {
+        if let Some(out) = &self.named {
+            return self.out.open(&self.files, out, policy, output);
+        }
         let Some((out, paths @ [_, ..])) = self.files.split_last() else {
             return Err(Failure::misuse("expected at least two files: an input and OUT"));
         };

@@ -27,8 +27,11 @@ pub(crate) struct Arguments {
     /// The file that the receiver wants
     new: PathBuf,
     /// The delta to write
-    #[arg(short, long, value_name = "DELTA")]
-    out: PathBuf,
+    #[arg(value_name = "DELTA", required_unless_present = "out")]
+    delta: Option<PathBuf>,
+    /// The delta to write, in the place of the third file
+    #[arg(short, long, alias = "output", value_name = "DELTA", conflicts_with = "delta")]
+    out: Option<PathBuf>,
     /// Replace DELTA if it exists; BASE and NEW are never replaced
     #[arg(short, long)]
     force: bool,
@@ -44,7 +47,10 @@ Examples:
   zt delta base.zt second.zt --base base.zt --base first.zt -o both.zt    join two deltas";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { base: base_path, new: new_path, out, force, input } = arguments;
+    let Arguments { base: base_path, new: new_path, delta, out, force, input } = arguments;
+    let Some(out) = out.as_ref().or(delta.as_ref()) else {
+        return Err(Failure::misuse("expected DELTA"));
+    };
     if !input.select.is_empty() {
         return Err(Failure::misuse(
             "a delta is one of whole files: `zt convert` writes a file with some of the objects",

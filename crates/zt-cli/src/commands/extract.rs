@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     names: Vec<String>,
     /// The folder for the files, made if it does not exist; for one object also a path that ends in
     /// .npy, or `-` for stdout
-    #[arg(short, long, value_name = "DIR|OUT.npy")]
+    #[arg(short, long, alias = "out", value_name = "DIR|OUT.npy")]
     output: PathBuf,
     /// Part of each object, as NumPy slices: `0:4,:`, `-1`, `::2,...`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]

@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(required = true, num_args = 2.., value_names = ["BASE", "DELTA"])]
     files: Vec<PathBuf>,
     /// The file to write; `-` is stdout. The other options of output are for NEW alone
-    #[arg(short, long, value_name = "NEW")]
+    #[arg(short, long, alias = "output", value_name = "NEW")]
     out: Option<PathBuf>,
     #[command(flatten)]
     args: OutArgs,
@@ -104,7 +104,12 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return Err(Failure::misuse("expected a base and a delta"));
     };
     let target = EditArgs { file: base.clone(), dry_run: false, wait: wait.clone() };
-    let inputs = args.convert.open_all(deltas, output)?.inputs;
+    let inputs = args.convert.open_all(deltas, output).inspect_err(|_| {
+        if deltas.len() > 1 && deltas.last().is_some_and(|last| !last.exists()) {
+            output.hint("-o NEW writes the result to a new file");
+        }
+    })?;
+    let inputs = inputs.inputs;
     let mut edit = target.begin(WriteOptions::new())?;
     let progress = Progress::new(edit.editor.before().decoded_len().checked_mul(2));
     let report = |bytes| progress.report(bytes);

@@ -42,7 +42,11 @@ pub(crate) struct Arguments {
     #[arg(value_name = "IN")]
     file: PathBuf,
     /// The .zt file to write; with --type, a .zt or a .gguf; `-` is stdout
-    out: PathBuf,
+    #[arg(required_unless_present = "named")]
+    out: Option<PathBuf>,
+    /// OUT, in the place of the second file
+    #[arg(short = 'o', long = "out", alias = "output", value_name = "OUT", conflicts_with = "out")]
+    named: Option<PathBuf>,
     /// Write blocks of ggml of this type
     #[arg(
         long,
@@ -82,7 +86,10 @@ and `error_of_std`), `kept` (names).";
 pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let names = arguments.args.convert.input.select.take_patterns();
     names.expect_few()?;
-    let Arguments { file, out, r#type, bits, group_size, signed, args } = &*arguments;
+    let Some(out) = arguments.out.as_ref().or(arguments.named.as_ref()) else {
+        return Err(Failure::misuse("expected OUT"));
+    };
+    let Arguments { file, r#type, bits, group_size, signed, args, .. } = &*arguments;
     let quantize = match r#type {
         Some(name) => Quantize::blocks(name)?,
         None => Quantize::groups(*bits, *group_size, *signed)?,

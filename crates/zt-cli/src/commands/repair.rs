@@ -44,7 +44,10 @@ pub(crate) struct Arguments {
     /// The .zt file; with -o, a file of any kind
     file: PathBuf,
     /// Save the readable objects to this file, and do not change FILE
-    #[arg(short, long, value_name = "OUT")]
+    #[arg(value_name = "OUT")]
+    to: Option<PathBuf>,
+    /// OUT, in the place of the second file
+    #[arg(short, long, alias = "out", value_name = "OUT", conflicts_with = "to")]
     output: Option<PathBuf>,
     /// Print what would be done, and change nothing
     #[arg(short = 'n', long)]
@@ -53,7 +56,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "OFFSET")]
     manifest: Option<u64>,
     /// Replace OUT if it exists
-    #[arg(short, long, requires = "output")]
+    #[arg(short, long)]
     force: bool,
     #[command(flatten)]
     wait: WaitArgs,
@@ -104,7 +107,12 @@ struct Outcome<'a> {
     saved: Option<u64>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.output = arguments.output.take().or(arguments.to.take());
+    let arguments = &*arguments;
+    if arguments.force && arguments.output.is_none() {
+        return Err(Failure::misuse("--force replaces OUT, and there is none"));
+    }
     let path = &arguments.file;
     let blame = |error: Error| error.with_path(path);
     refuse_stdin(path)?;

@@ -30,11 +30,11 @@ use crate::output::value::Any;
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; two to compare them
-    #[arg(required = true, num_args = 1..=2, value_name = "FILE")]
+    #[arg(required = true, num_args = 1..=3, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The page; `-` is stdout
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    /// The page; `-` is stdout. Without this option, the last FILE is the page, if it ends with .html
+    #[arg(short, long, alias = "out", value_name = "OUT")]
+    output: Option<PathBuf>,
     /// Replace OUT if it exists
     #[arg(short, long)]
     force: bool,
@@ -63,8 +63,16 @@ Problems of the files are on the page, and the exit code is 0: `zt verify` and `
 are for scripts. Keys of --json: output, bytes, objects, problems, odd, unread (objects whose values
 were not read), sample (whether the values are a sample).";
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let out = &*arguments.output;
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|it| it == "html" || it == "htm");
+    if arguments.output.is_none() && arguments.files.len() > 1 {
+        arguments.output = arguments.files.pop_if(|last| is_page(last));
+    }
+    let arguments = &*arguments;
+    let Some(out) = arguments.output.as_deref().filter(|_| arguments.files.len() < 3) else {
+        let message = "expected one or two files, and -o OUT or OUT.html for the page";
+        return Err(Failure::misuse(message.to_owned()));
+    };
     expect_local(out, "a page cannot be written to a store")?;
     let to_stdout = out == Path::new("-") || is_stdout(out);
     if !to_stdout && !arguments.force && out.symlink_metadata().is_ok() {

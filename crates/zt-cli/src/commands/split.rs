@@ -59,7 +59,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_tensors: Option<u64>,
     /// Folder for the set, made if it does not exist, or a URL [default: the folder of FILE]
-    #[arg(short, long, value_name = "DIR")]
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// DIR, in the place of the second argument
+    #[arg(short, long, alias = "out", value_name = "DIR", conflicts_with = "folder")]
     output: Option<PathBuf>,
     /// Name of the set, as in MODEL-00001-of-00003.safetensors [default: the name of FILE without
     /// its extension, and without the number of a shard if FILE opens a set]
@@ -96,7 +99,9 @@ fn is_target(kind: &dyn FileKind) -> bool {
     writer.is_some_and(|writer| writer.set_form().is_some())
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.output = arguments.output.take().or(arguments.folder.take());
+    let arguments = &*arguments;
     let convert = &arguments.convert;
     let files = std::slice::from_ref(&arguments.file);
     let opened = convert.open_all(files, output)?;
