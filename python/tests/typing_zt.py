@@ -1,5 +1,6 @@
 """What a type checker knows of zt: `mypy --strict` checks this file, and nothing runs it."""
 
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
@@ -23,6 +24,13 @@ assert_type(file["weight"][1:, 0], NDArray[Any])
 assert_type(zt.convert("a.zt", "b.zt", include=["a.*"], rename=str.lower), zt.Conversion)
 assert_type(zt.quantize("a.zt", "b.gguf", type="q8_0").kept, list[str])
 assert_type(zt.merge(["a.zt", "b.zt"], "c.zt", rename={"a": "b"}), zt.Conversion)
+assert_type(zt.merge("a.zt", "c.zt", lora="adapter", scale=2.0), zt.Conversion)
+assert_type(zt.average(["a.zt", "b.zt"], "c.zt", weights=[1, 2], zstd=3), zt.Conversion)
+assert_type(zt.split("a.zt", "folder", max_shard_size="5GB").index, Path | None)
+assert_type(zt.stats(file)["weight"].std, float | None)
+assert_type(zt.diff("a.zt", "b.zt").same, bool)
+assert_type(zt.diff("a.zt", "b.zt", summary=True)["weight"].cosine, float | None)
+assert_type(file.warnings, list[zt.FileWarning])
 assert_type(zt.open("d.zt", base=["b.zt", file]), zt.File)
 assert_type(zt.delta.make(file, {"a": np.zeros(3)}, "d.zt"), zt.delta.Changes)
 assert_type([patch.name for patch in zt.delta.patches("d.zt", "b.zt")], list[str])

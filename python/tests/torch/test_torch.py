@@ -340,7 +340,7 @@ def test_tensors_arrive_on_a_gpu(tmp_path):
 def test_the_readme_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = (Path(__file__).parents[2] / "README.md").read_text()
-    blocks = re.findall(r"```python torch\n(.*?)```", text, re.DOTALL)
+    blocks = re.findall(r"```python(?: torch)?\n(.*?)```", text, re.DOTALL)
     assert blocks
     names: dict[str, object] = {}
     for code in blocks:
