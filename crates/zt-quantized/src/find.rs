@@ -1,13 +1,14 @@
 //! What is quantized in a file, and the file of the weights.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use zt::{DType, File, FloatType, Result, Value, Warning};
 
 use crate::dialects::Dialects;
 use crate::model::Model;
 use crate::settings::Settings;
-use crate::values::Computed;
+use crate::values::{Computed, Latest};
 use crate::weight::Weight;
 
 /// Looks for quantized weights in a file.
@@ -91,11 +92,14 @@ impl Quantized {
         let mut warnings: Vec<Warning> = Vec::new();
         let (mut objects, mut names, mut parts) = (HashMap::new(), HashMap::new(), HashSet::new());
         let mut keys = HashSet::new();
-        for weight in weights {
+        let latest = Latest::default();
+        for (number, weight) in weights.into_iter().enumerate() {
             warnings.extend(weight.warnings);
             keys.extend(weight.header);
             let float = float.unwrap_or(weight.float);
-            let object = weight.formula.and_then(|formula| Computed::object(formula, float));
+            let object = weight
+                .formula
+                .and_then(|formula| Computed::object(formula, float, number, Arc::clone(&latest)));
             let object = object.map_err(|error| error.with_object(&weight.name));
             let [codes, ..] = &*weight.parts else { continue };
             objects.insert(codes.clone(), object);

@@ -6,14 +6,14 @@ use zt::container::memory::in_memory;
 use zt::{Dense, Elements, FloatType, OwnedTensor, Result, Slice};
 
 use crate::fault::Fault;
-use crate::values::packing::{Along, Packing, unit_of};
+use crate::values::packing::{Along, Decoder, Packing, unit_of};
 
 /// Equal matrices of codes or numbers, one after the other in a stored tensor, in row-major order.
 #[derive(Debug, Clone)]
 pub struct Codes {
     tensor: OwnedTensor,
     /// `None`: the elements of the tensor are numbers, and stand for themselves.
-    packing: Option<(Packing, Vec<f32>)>,
+    decoder: Option<Decoder>,
     count: u64,
     rows: u64,
     columns: u64,
@@ -34,11 +34,10 @@ impl Codes {
         values: Vec<f32>,
         [count, rows, columns]: [u64; 3],
     ) -> Result<Self> {
-        if values.len() != 1usize << packing.bits_of_code() {
-            return Err(Fault::Values { found: values.len(), bits: packing.bits_of_code() }.into());
-        }
-        let packing = Some((packing, values));
-        Codes { tensor, packing, count, rows, columns, is_tiled: false }.checked()
+        let (found, bits) = (values.len(), packing.bits_of_code());
+        let decoder = Decoder::new(packing, values).ok_or(Fault::Values { found, bits })?;
+        let decoder = Some(decoder);
+        Codes { tensor, decoder, count, rows, columns, is_tiled: false }.checked()
     }
 
     /// As [`Codes::packed`], for a tensor of real numbers.
@@ -47,7 +46,7 @@ impl Codes {
     ///
     /// As [`Codes::packed`].
     pub fn numbers(tensor: OwnedTensor, [count, rows, columns]: [u64; 3]) -> Result<Self> {
-        Codes { tensor, packing: None, count, rows, columns, is_tiled: false }.checked()
+        Codes { tensor, decoder: None, count, rows, columns, is_tiled: false }.checked()
     }
 
     /// The same numbers in tiles of 128 rows and 4 columns, each stored as 32 rows of 16: the order in which cuBLAS
@@ -57,7 +56,7 @@ impl Codes {
     ///
     /// As [`Codes::packed`].
     pub fn tiled(tensor: OwnedTensor, [count, rows, columns]: [u64; 3]) -> Result<Self> {
-        Codes { tensor, packing: None, count, rows, columns, is_tiled: true }.checked()
+        Codes { tensor, decoder: None, count, rows, columns, is_tiled: true }.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -86,7 +85,7 @@ impl Codes {
     }
 
     fn is_by_rows(&self) -> bool {
-        self.packing.as_ref().is_none_or(|(packing, _)| packing.along() == Along::Row)
+        self.decoder.as_ref().is_none_or(|it| it.packing.along() == Along::Row)
     }
 
     fn row_len(&self) -> Option<u64> {
@@ -95,8 +94,8 @@ impl Codes {
 
     /// Stored rows of one matrix, and the bytes of each.
     fn stored(&self) -> Option<[u64; 2]> {
-        match &self.packing {
-            Some((packing, _)) => packing.stored(self.rows, self.columns),
+        match &self.decoder {
+            Some(Decoder { packing, .. }) => packing.stored(self.rows, self.columns),
             None => {
                 let width = element_len(&self.tensor);
                 let [rows, columns] = if self.is_tiled {
@@ -127,12 +126,7 @@ impl Codes {
     }
 
     /// Reads what a part of one matrix needs.
-    pub(crate) fn load(
-        &self,
-        matrix: u64,
-        rows: Range<u64>,
-        columns: Range<u64>,
-    ) -> Result<Tile<'_>> {
+    pub(crate) fn load(&self, matrix: u64, rows: Range<u64>, columns: Range<u64>) -> Result<Tile> {
         let [stored_rows, row_len] = self.stored().ok_or(Fault::TooLong)?;
         let units = |range: &Range<u64>, codes: u64, len: u64| {
             let first = range.start.strict_div(codes);
@@ -143,14 +137,14 @@ impl Codes {
             ]
         };
         // The first row and column that are loaded, and the stored rows and bytes of a row.
-        let (row, column, lines, bytes) = match &self.packing {
+        let (row, column, lines, bytes) = match &self.decoder {
             None if self.is_tiled => (0, 0, 0..stored_rows, 0..row_len),
             None => {
                 let width = element_len(&self.tensor);
                 let bytes = columns.start.strict_mul(width)..columns.end.strict_mul(width);
                 (rows.start, columns.start, rows, bytes)
             }
-            Some((packing, _)) => match packing.along() {
+            Some(Decoder { packing, .. }) => match packing.along() {
                 Along::Row => {
                     let [first, start, end] = units(&columns, packing.codes(), packing.byte_len());
                     (rows.start, first, rows, start..end.min(row_len))
@@ -168,7 +162,7 @@ impl Codes {
         };
         let read = Lines { first: matrix.strict_mul(stored_rows), lines, bytes, row_len };
         let (bytes, stride, before) = read.read(&self.tensor, self.count, stored_rows)?;
-        let numbers = match &self.packing {
+        let numbers = match &self.decoder {
             Some(_) => None,
             None => Some(numbers(&self.tensor, &bytes)?),
         };
@@ -180,13 +174,12 @@ impl Codes {
             Some(_) => before.strict_div(in_memory(element_len(&self.tensor))),
             None => before,
         };
-        Ok(Tile { codes: self, row, column, bytes, numbers, stride, before, stored_rows })
+        Ok(Tile { row, column, bytes, numbers, stride, before, stored_rows })
     }
 }
 
 /// A part of a matrix, in memory.
-pub(crate) struct Tile<'c> {
-    codes: &'c Codes,
+pub(crate) struct Tile {
     row: u64,
     column: u64,
     bytes: Vec<u8>,
@@ -197,43 +190,44 @@ pub(crate) struct Tile<'c> {
     stored_rows: u64,
 }
 
-impl Tile<'_> {
+impl Tile {
     /// The value at a row and a column of the matrix, which were loaded.
     #[inline]
-    pub(crate) fn at(&self, row: u64, column: u64) -> f32 {
+    pub(crate) fn at(&self, codes: &Codes, row: u64, column: u64) -> f32 {
         let (r, c) =
             (in_memory(row.strict_sub(self.row)), in_memory(column.strict_sub(self.column)));
         if let Some(numbers) = &self.numbers {
-            let at = if self.codes.is_tiled {
+            let at = if codes.is_tiled {
                 tiled(r, c, self.stride)
             } else {
                 r.strict_mul(self.stride).strict_add(self.before).strict_add(c)
             };
             return numbers.get(at).copied().unwrap_or(f32::NAN);
         }
-        let Some((packing, values)) = &self.codes.packing else {
+        let Some(decoder) = &codes.decoder else {
             return f32::NAN;
         };
-        let (codes, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
-        let code = match packing.along() {
+        let packing = &decoder.packing;
+        let (each, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
+        let (unit, at) = match packing.along() {
             Along::Row => {
                 let start = r.strict_mul(self.stride).strict_add(self.before);
-                let start = start.strict_add(c.strict_div(codes).strict_mul(len));
+                let start = start.strict_add(c.strict_div(each).strict_mul(len));
                 let unit = self.bytes.get(start..).unwrap_or_default();
-                packing.code(unit_of(unit.get(..len).unwrap_or(unit)), c.strict_rem(codes))
+                (unit_of(unit.get(..len).unwrap_or(unit)), c.strict_rem(each))
             }
             Along::Column { word } => {
-                let unit = self.unit_down(r.strict_div(codes), c, word, len.strict_div(word));
-                packing.code(unit, r.strict_rem(codes))
+                let unit = self.unit_down(r.strict_div(each), c, word, len.strict_div(word));
+                (unit, r.strict_rem(each))
             }
             Along::Parts => {
                 let part = in_memory(self.stored_rows);
                 let byte = r.strict_rem(part).strict_mul(self.stride).strict_add(c);
                 let unit = self.bytes.get(byte).copied().unwrap_or(0);
-                packing.code(unit.into(), r.strict_div(part))
+                (unit.into(), r.strict_div(part))
             }
         };
-        values.get(code).copied().unwrap_or(f32::NAN)
+        decoder.value(unit, at)
     }
 
     /// The unit whose words lie one below the other.
@@ -250,65 +244,80 @@ impl Tile<'_> {
         value
     }
 
-    /// Fills `out` with the values of a row, from `column` on.
-    pub(crate) fn fill_row(&self, row: u64, column: u64, out: &mut [f32]) {
-        let is_by_rows = self.codes.is_by_rows() && !self.codes.is_tiled;
-        if let (Some((packing, values)), true) = (&self.codes.packing, is_by_rows)
-            && column.is_multiple_of(packing.codes())
+    /// Fills `out` with the values of a row, from `column` on, and of the rows after it where rows follow each other
+    /// without a gap.
+    pub(crate) fn fill_row(&self, codes: &Codes, row: u64, column: u64, out: &mut [f32]) {
+        let is_by_rows = codes.is_by_rows() && !codes.is_tiled;
+        if let (Some(decoder), true) = (&codes.decoder, is_by_rows)
+            && column.is_multiple_of(decoder.packing.codes())
         {
-            let (codes, len) = (packing.codes(), in_memory(packing.byte_len()));
+            let packing = &decoder.packing;
+            let (each, len) = (packing.codes(), in_memory(packing.byte_len()));
             let start = in_memory(row.strict_sub(self.row)).strict_mul(self.stride);
-            let first = in_memory(column.strict_sub(self.column).strict_div(codes)).strict_mul(len);
+            let first = in_memory(column.strict_sub(self.column).strict_div(each)).strict_mul(len);
             let start = start.strict_add(self.before).strict_add(first);
-            let units = out.len().div_ceil(in_memory(codes)).strict_mul(len);
-            let bytes = self.bytes.get(start..).unwrap_or_default();
-            let bytes = bytes.get(..units).unwrap_or(bytes);
-            let mut places = out.iter_mut();
-            if let Ok(values) = <&[f32; 256]>::try_from(&**values) {
-                packing.for_each_code(bytes, |code| {
-                    if let Some(place) = places.next() {
-                        *place = values.get(code & 255).copied().unwrap_or_default();
-                    }
-                });
-            } else if let Ok(values) = <&[f32; 16]>::try_from(&**values) {
-                packing.for_each_code(bytes, |code| {
-                    if let Some(place) = places.next() {
-                        *place = values.get(code & 15).copied().unwrap_or_default();
-                    }
-                });
-            } else {
-                packing.for_each_code(bytes, |code| {
-                    if let (Some(place), Some(value)) = (places.next(), values.get(code)) {
-                        *place = *value;
-                    }
-                });
-            }
-            return;
+            return decoder.decode(self.bytes.get(start..).unwrap_or_default(), out);
         }
         for (column, place) in (column..).zip(out) {
-            *place = self.at(row, column);
+            *place = self.at(codes, row, column);
         }
     }
 
-    /// Fills `out` with the values of a column, from `row` on.
-    pub(crate) fn fill_column(&self, column: u64, row: u64, out: &mut [f32]) {
-        if let Some((packing, values)) = &self.codes.packing
-            && let Along::Column { word } = packing.along()
-            && row.is_multiple_of(packing.codes())
+    /// Whether whole rows of codes follow each other without a gap.
+    pub(crate) fn is_contiguous(&self, codes: &Codes) -> bool {
+        let Some(Decoder { packing, .. }) = &codes.decoder else {
+            return false;
+        };
+        let is_by_rows = codes.is_by_rows() && !codes.is_tiled;
+        let is_whole =
+            self.before == 0 && self.column == 0 && codes.columns.is_multiple_of(packing.codes());
+        is_by_rows && is_whole && codes.row_len() == Some(self.stride as u64)
+    }
+
+    /// Fills lines of `len` values with the columns from `column` on, each from `row` on.
+    pub(crate) fn fill_columns(
+        &self,
+        codes: &Codes,
+        column: u64,
+        row: u64,
+        len: usize,
+        out: &mut [f32],
+    ) {
+        let count = out.len().strict_div(len.max(1));
+        if let Some(decoder) = &codes.decoder
+            && let Along::Column { word } = decoder.packing.along()
+            && row.is_multiple_of(decoder.packing.codes())
         {
-            let (codes, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
-            let column = in_memory(column.strict_sub(self.column));
-            let first = in_memory(row.strict_sub(self.row)).strict_div(codes);
-            for (unit, places) in (first..).zip(out.chunks_mut(codes)) {
-                let unit = self.unit_down(unit, column, word, len.strict_div(word));
-                for (at, place) in places.iter_mut().enumerate() {
-                    *place = values.get(packing.code(unit, at)).copied().unwrap_or(f32::NAN);
+            let packing = &decoder.packing;
+            let (each, words) =
+                (in_memory(packing.codes()), in_memory(packing.byte_len()).strict_div(word));
+            let first = in_memory(row.strict_sub(self.row)).strict_div(each);
+            for (column, line) in (column..).zip(out.chunks_mut(len.max(1))) {
+                let column = in_memory(column.strict_sub(self.column));
+                for (unit, places) in (first..).zip(line.chunks_mut(each)) {
+                    let unit = self.unit_down(unit, column, word, words);
+                    decoder.decode_unit(unit, places);
                 }
             }
             return;
         }
-        for (row, place) in (row..).zip(out) {
-            *place = self.at(row, column);
+        // Some rows are decoded, and then turned.
+        const ROWS: usize = 16;
+        let mut rows = vec![0f32; count.strict_mul(ROWS)];
+        let mut done = 0;
+        while done < len {
+            let some = ROWS.min(len.strict_sub(done));
+            for (row, line) in
+                (row.strict_add(done as u64)..).zip(rows.chunks_mut(count.max(1)).take(some))
+            {
+                self.fill_row(codes, row, column, line);
+            }
+            for (at, line) in out.chunks_mut(len).enumerate() {
+                let places = line.get_mut(done..done.strict_add(some)).unwrap_or_default();
+                let values = rows.get(at..).unwrap_or_default().iter().step_by(count);
+                places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+            }
+            done = done.strict_add(some);
         }
     }
 }

@@ -14,4 +14,4 @@ pub(crate) mod packing;
 mod source;
 pub(crate) mod weight;
 
-pub(crate) use source::Computed;
+pub(crate) use source::{Computed, Latest};

@@ -130,33 +130,81 @@ impl Packing {
         let mask = (1u128 << self.bits).strict_sub(1);
         ((unit >> shift) & mask) as usize
     }
+}
 
-    /// Calls `take` with the codes of `bytes`, which are whole units, in order.
+/// A packing, and the value of each code.
+#[derive(Debug, Clone)]
+pub(crate) struct Decoder {
+    pub(crate) packing: Packing,
+    values: Vec<f32>,
+    /// Of a packing with two codes a byte: the values of each byte.
+    pairs: Vec<[f32; 2]>,
+}
+
+impl Decoder {
+    /// `None` if there is not a value for each code.
+    pub(crate) fn new(packing: Packing, values: Vec<f32>) -> Option<Self> {
+        if values.len() != 1usize << packing.bits {
+            return None;
+        }
+        let mut pairs = Vec::new();
+        if let (1, &[first, second]) = (packing.byte_len, &*packing.shifts) {
+            let value =
+                |byte: u8, shift: u32| values.get(usize::from((byte >> shift) & 15)).copied();
+            pairs = (0..=255)
+                .map(|byte| [first, second].map(|shift| value(byte, shift).unwrap_or_default()))
+                .collect();
+        }
+        Some(Decoder { packing, values, pairs })
+    }
+
+    /// The value of the code at the place `at` of a unit.
+    pub(crate) fn value(&self, unit: u128, at: usize) -> f32 {
+        self.values.get(self.packing.code(unit, at)).copied().unwrap_or(f32::NAN)
+    }
+
+    /// Fills `out` with the values of the codes of `bytes`, which begin with a whole unit.
+    pub(crate) fn decode(&self, bytes: &[u8], out: &mut [f32]) {
+        if let Ok(pairs) = <&[[f32; 2]; 256]>::try_from(&*self.pairs) {
+            let (whole, last) = out.as_chunks_mut::<2>();
+            let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
+            for (places, byte) in whole.iter_mut().zip(bytes) {
+                *places = pair(byte);
+            }
+            if let (Some(place), Some(byte)) = (last.first_mut(), bytes.get(whole.len())) {
+                [*place, _] = pair(byte);
+            }
+            return;
+        }
+        if let (8, Ok(values)) = (self.packing.bits, <&[f32; 256]>::try_from(&*self.values)) {
+            for (place, byte) in out.iter_mut().zip(bytes) {
+                *place = values.get(usize::from(*byte)).copied().unwrap_or_default();
+            }
+            return;
+        }
+        let (codes, len) = (self.packing.shifts.len().max(1), self.packing.byte_len.max(1));
+        for (places, unit) in out.chunks_mut(codes).zip(bytes.chunks(len)) {
+            self.decode_unit(unit_of(unit), places);
+        }
+    }
+
+    /// Fills `places` with the values of the codes of a unit.
     #[inline]
-    pub(crate) fn for_each_code(&self, bytes: &[u8], mut take: impl FnMut(usize)) {
-        let mask = (1u32 << self.bits).strict_sub(1);
-        match (self.byte_len, &*self.shifts) {
-            (1, [0]) => bytes.iter().for_each(|byte| take(usize::from(*byte))),
-            (1, &[first, second]) => {
-                for byte in bytes {
-                    let unit = u32::from(*byte);
-                    take(((unit >> first) & mask) as usize);
-                    take(((unit >> second) & mask) as usize);
-                }
+    pub(crate) fn decode_unit(&self, unit: u128, places: &mut [f32]) {
+        let mask = (1u32 << self.packing.bits).strict_sub(1);
+        if let (true, Ok(values)) =
+            (self.packing.byte_len <= 4, <&[f32; 16]>::try_from(&*self.values))
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "the unit has 4 bytes at most")]
+            let unit = unit as u32;
+            for (place, shift) in places.iter_mut().zip(&self.packing.shifts) {
+                let code = (unit >> shift) & mask & 15;
+                *place = values.get(code as usize).copied().unwrap_or_default();
             }
-            (..=4, shifts) => {
-                for bytes in bytes.chunks(self.byte_len) {
-                    let unit =
-                        bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u32::from(*byte));
-                    shifts.iter().for_each(|shift| take(((unit >> shift) & mask) as usize));
-                }
-            }
-            _ => {
-                for bytes in bytes.chunks(self.byte_len) {
-                    let unit = unit_of(bytes);
-                    (0..self.shifts.len()).for_each(|at| take(self.code(unit, at)));
-                }
-            }
+            return;
+        }
+        for (at, place) in places.iter_mut().enumerate() {
+            *place = self.value(unit, at);
         }
     }
 }
@@ -164,5 +212,8 @@ impl Packing {
 /// At most 16 bytes as a little-endian number.
 #[inline]
 pub(crate) fn unit_of(bytes: &[u8]) -> u128 {
+    if let Ok(word) = <[u8; 4]>::try_from(bytes) {
+        return u32::from_le_bytes(word).into();
+    }
     bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u128::from(*byte))
 }

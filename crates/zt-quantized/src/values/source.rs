@@ -1,15 +1,22 @@
 //! The values of a weight as bytes.
 
 use std::io;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use zt::container::memory::end_of_read;
+use zt::container::memory::{end_of_read, in_memory};
 use zt::foreign::on_all_cores;
 use zt::formats::dense_byte_len;
 use zt::{Blob, Component, Elements, FloatType, Object, Registry, Result, Source, Span};
 
 use crate::fault::Fault;
-use crate::values::weight::Formula;
+use crate::values::weight::{Formula, Loaded};
+
+/// Values whose codes and scales are in memory at a time.
+const LOADED: u64 = 4 << 20;
+
+/// Values that one core computes at a time.
+const BLOCK: u64 = 64 << 10;
 
 /// A source of the values of a weight, in row-major order, of one floating-point type. They are computed when they are
 /// read, of the codes and scales of these values alone.
@@ -18,17 +25,29 @@ pub(crate) struct Computed {
     float: FloatType,
     byte_len: u64,
     registry: Registry,
+    /// Its number in the file, and what was loaded last of a transposed weight of the file.
+    number: usize,
+    latest: Latest,
 }
+
+/// The number of a weight, and what was loaded of it last. All weights of a file share it.
+pub(crate) type Latest = Arc<Mutex<Option<(usize, Arc<Loaded>)>>>;
 
 impl Computed {
     /// The object of these values, and its source.
-    pub(crate) fn object(formula: Formula, float: FloatType) -> Result<(Object, Arc<dyn Source>)> {
+    pub(crate) fn object(
+        formula: Formula,
+        float: FloatType,
+        number: usize,
+        latest: Latest,
+    ) -> Result<(Object, Arc<dyn Source>)> {
         let byte_len = dense_byte_len(formula.shape(), float.dtype().byte_len() as u64);
         let span = byte_len.and_then(|byte_len| Span::new(0, byte_len)).ok_or(Fault::TooLong)?;
         let component = Component::new(float.dtype(), Blob::raw(span));
         let object = Object::new(formula.shape(), "dense").with_component("data", component);
         let byte_len = span.byte_len();
-        let source = Computed { formula, float, byte_len, registry: Registry::builtin() };
+        let source =
+            Computed { formula, float, byte_len, registry: Registry::builtin(), number, latest };
         Ok((object, Arc::new(source)))
     }
 
@@ -36,18 +55,54 @@ impl Computed {
     fn fill(&self, first: u64, out: &mut [u8]) -> Result<()> {
         let width = self.float.dtype().byte_len();
         let end = first.strict_add(out.len().strict_div(width) as u64);
-        let mut parts = Vec::new();
         let mut rest = out;
-        for part in self.formula.parts(first..end) {
-            let count = usize::try_from(part.end.strict_sub(part.start)).unwrap_or(usize::MAX);
-            let (bytes, left) = rest.split_at_mut(count.strict_mul(width));
-            parts.push((part, bytes));
-            rest = left;
+        for whole in self.formula.parts(first..end, LOADED) {
+            let loaded = self.load(&whole)?;
+            let mut parts = Vec::new();
+            for part in self.formula.parts(whole, BLOCK) {
+                let count = in_memory(part.end.strict_sub(part.start));
+                let (bytes, left) = rest.split_at_mut(count.strict_mul(width));
+                parts.push((part, bytes));
+                rest = left;
+            }
+            self.compute(&loaded, parts)?;
         }
+        Ok(())
+    }
+
+    /// What the values of `range` are made of. Of a transposed weight that is read in order, more is loaded than is asked
+    /// for: the parts of its stored rows would be read again and again.
+    fn load(&self, range: &Range<u64>) -> Result<Arc<Loaded>> {
+        let latest = || self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = latest().clone().filter(|(number, _)| *number == self.number);
+        let before = before.map(|(_, loaded)| loaded);
+        if !self.formula.is_transposed() {
+            return Ok(Arc::new(self.formula.load(range)?));
+        }
+        let is_next = before.as_ref().is_some_and(|it| it.range.end == range.start);
+        if let Some(loaded) = before
+            && loaded.range.start <= range.start
+            && range.end <= loaded.range.end
+        {
+            return Ok(loaded);
+        }
+        let mut range = range.clone();
+        let count = self.byte_len.strict_div(self.float.dtype().byte_len() as u64);
+        let end = count.min(range.start.strict_add(LOADED));
+        let ahead = self.formula.parts(range.start..end, LOADED).into_iter().next();
+        if let Some(ahead) = ahead.filter(|it| is_next && it.end > range.end) {
+            range = ahead;
+        }
+        let loaded = Arc::new(self.formula.load(&range)?);
+        *latest() = Some((self.number, Arc::clone(&loaded)));
+        Ok(loaded)
+    }
+
+    fn compute(&self, loaded: &Loaded, parts: Vec<(Range<u64>, &mut [u8])>) -> Result<()> {
+        let width = self.float.dtype().byte_len();
         on_all_cores(parts, |(part, bytes)| {
-            let loaded = self.formula.load(&part)?;
             let mut values = vec![0f32; bytes.len().strict_div(width)];
-            loaded.compute(part.start, &mut values);
+            loaded.compute(&self.formula, part.start, &mut values);
             let cast = Elements::from(&*values).cast(self.float, &self.registry)?;
             bytes.copy_from_slice(&cast.bytes);
             Ok(())

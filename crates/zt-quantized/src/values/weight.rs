@@ -10,8 +10,8 @@ use zt::{DType, OwnedTensor, Result};
 use crate::fault::Fault;
 use crate::values::codes::{Codes, Tile, all_numbers};
 
-/// Values that are computed at a time by one core.
-const BLOCK: u64 = 64 << 10;
+/// Scales that are looked at together.
+const SCALES: u64 = 64 << 10;
 
 /// How the values of a weight are made: `(code - zero) * scale`, times or divided by one number, plus an offset.
 ///
@@ -241,6 +241,11 @@ impl Formula {
         Ok(())
     }
 
+    /// Whether a few rows of values are made of a part of each stored row.
+    pub(crate) const fn is_transposed(&self) -> bool {
+        self.is_transposed
+    }
+
     /// The shape of the values.
     pub fn shape(&self) -> &[u64] {
         &self.shape
@@ -262,7 +267,7 @@ impl Formula {
             let codes = match scale {
                 Scale::Plain(codes) | Scale::Nested { codes, .. } => codes,
             };
-            let step = BLOCK.checked_div(columns).unwrap_or(1).max(1);
+            let step = SCALES.checked_div(columns).unwrap_or(1).max(1);
             for matrix in 0..count {
                 let mut row = 0;
                 while row < rows {
@@ -296,8 +301,8 @@ impl Formula {
             .chain(self.scales())
     }
 
-    /// Parts of the range that one core computes at a time, each at most some [`BLOCK`]s.
-    pub(crate) fn parts(&self, range: Range<u64>) -> Vec<Range<u64>> {
+    /// Parts of the range of about `most` values: whole lines of one matrix, or a part of one line.
+    pub(crate) fn parts(&self, range: Range<u64>, most: u64) -> Vec<Range<u64>> {
         let line = self.line();
         let mut parts = Vec::new();
         let mut first = range.start;
@@ -307,10 +312,10 @@ impl Formula {
             let next_matrix = first.strict_sub(in_matrix).strict_add(of_matrix);
             let column = in_matrix.strict_rem(line);
             let end_of_line = first.strict_sub(column).strict_add(line);
-            let end = if line >= BLOCK {
-                first.strict_add(BLOCK).min(end_of_line)
+            let end = if line >= most {
+                first.strict_add(most).min(end_of_line)
             } else {
-                let lines = BLOCK.strict_div(line).max(1);
+                let lines = most.strict_div(line).max(1);
                 first.strict_sub(column).strict_add(lines.strict_mul(line))
             };
             let end = end.min(range.end).min(next_matrix);
@@ -332,7 +337,7 @@ impl Formula {
     }
 
     /// What the values of `range`, which lies in one matrix, are made of.
-    pub(crate) fn load(&self, range: &Range<u64>) -> Result<Loaded<'_>> {
+    pub(crate) fn load(&self, range: &Range<u64>) -> Result<Loaded> {
         let (line, len) = (self.line(), self.matrix_len().max(1));
         let matrix = range.start.strict_div(len);
         let first = matrix.strict_mul(len);
@@ -381,8 +386,10 @@ impl Formula {
                 Some((number.copied().unwrap_or(f32::NAN), global.divides))
             }
         };
-        let groups = self.groups.as_ref().map(Groups::numbers).transpose()?;
-        Ok(Loaded { formula: self, first, codes, scale, zero, bias, global, groups })
+        if let Some(groups) = &self.groups {
+            groups.numbers()?;
+        }
+        Ok(Loaded { range: range.clone(), first, codes, scale, zero, bias, global })
     }
 
     /// Lines and places in them as rows and columns of the stored matrix.
@@ -472,14 +479,29 @@ struct Grid {
 
 impl Grid {
     fn load(codes: &Codes, matrix: u64, rows: Range<u64>, columns: Range<u64>) -> Result<Self> {
-        let tile: Tile<'_> = codes.load(matrix, rows.clone(), columns.clone())?;
+        let tile = codes.load(matrix, rows.clone(), columns.clone())?;
         let width = columns.end.strict_sub(columns.start);
         let count = width.strict_mul(rows.end.strict_sub(rows.start));
         let mut numbers: Vec<f32> = memory::zeroed(count)?;
         for (row, line) in rows.clone().zip(numbers.chunks_mut(in_memory(width).max(1))) {
-            tile.fill_row(row, columns.start, line);
+            tile.fill_row(codes, row, columns.start, line);
         }
         Ok(Grid { numbers, row: rows.start, column: columns.start, width })
+    }
+
+    /// The numbers of a column of blocks, from a row on.
+    fn column(&self, column: u64, row: u64) -> impl Iterator<Item = f32> {
+        let start = row.strict_sub(self.row).strict_mul(self.width);
+        let start = start.strict_add(column.strict_sub(self.column));
+        let numbers = self.numbers.get(in_memory(start)..).unwrap_or_default();
+        numbers.iter().step_by(in_memory(self.width).max(1)).copied()
+    }
+
+    /// The numbers of a row of blocks, from a column on.
+    fn row(&self, row: u64, column: u64) -> Option<&[f32]> {
+        let start = in_memory(row.strict_sub(self.row).strict_mul(self.width));
+        let line = self.numbers.get(start..start.strict_add(in_memory(self.width)))?;
+        line.get(in_memory(column.strict_sub(self.column))..)
     }
 
     #[inline]
@@ -491,41 +513,61 @@ impl Grid {
 }
 
 /// What the values of a range are made of, in memory.
-pub(crate) struct Loaded<'f> {
-    formula: &'f Formula,
+pub(crate) struct Loaded {
+    /// The positions of the values.
+    pub(crate) range: Range<u64>,
     /// The position of the matrix.
     first: u64,
-    codes: Tile<'f>,
+    codes: Tile,
     scale: Option<Grid>,
     zero: Option<Grid>,
     bias: Option<Grid>,
     global: Option<(f32, bool)>,
-    groups: Option<&'f [u32]>,
 }
 
-impl Loaded<'_> {
+impl Loaded {
     /// Computes the values from the position `first` on, which were loaded.
-    pub(crate) fn compute(&self, first: u64, out: &mut [f32]) {
-        let line = self.formula.line();
-        let mut position = first.strict_sub(self.first);
-        let mut out = out;
-        while !out.is_empty() {
-            let (at, along) = (position.strict_div(line), position.strict_rem(line));
-            let len = in_memory(line.strict_sub(along)).min(out.len());
-            let (values, rest) = out.split_at_mut(len);
-            self.compute_line(at, along, values);
-            position = position.strict_add(len as u64);
-            out = rest;
+    pub(crate) fn compute(&self, formula: &Formula, first: u64, out: &mut [f32]) {
+        let line = formula.line();
+        let position = first.strict_sub(self.first);
+        let (at, along) = (position.strict_div(line), position.strict_rem(line));
+        // The end of the first line, whole lines, and the beginning of the last one.
+        let before = match along {
+            0 => 0,
+            _ => in_memory(line.strict_sub(along)).min(out.len()),
+        };
+        let (begun, rest) = out.split_at_mut(before);
+        self.compute_lines(formula, at, along, begun.len(), begun);
+        let len = in_memory(line);
+        let at = if before > 0 { at.strict_add(1) } else { at };
+        let lines = rest.len().strict_div(len);
+        let (whole, last) = rest.split_at_mut(lines.strict_mul(len));
+        self.compute_lines(formula, at, 0, len, whole);
+        self.compute_lines(formula, at.strict_add(lines as u64), 0, last.len(), last);
+    }
+
+    /// Computes lines of `len` values, each from `along` on.
+    fn compute_lines(&self, formula: &Formula, line: u64, along: u64, len: usize, out: &mut [f32]) {
+        let codes = &formula.codes;
+        if out.is_empty() || len == 0 {
+            return;
+        }
+        if formula.is_transposed {
+            self.codes.fill_columns(codes, line, along, len, out);
+        } else if along == 0 && len as u64 == formula.line() && self.codes.is_contiguous(codes) {
+            self.codes.fill_row(codes, line, 0, out);
+        } else {
+            for (line, values) in (line..).zip(out.chunks_mut(len)) {
+                self.codes.fill_row(codes, line, along, values);
+            }
+        }
+        for (line, values) in (line..).zip(out.chunks_mut(len)) {
+            self.scale_line(formula, line, along, values);
         }
     }
 
-    fn compute_line(&self, line: u64, along: u64, out: &mut [f32]) {
-        let formula = self.formula;
-        if formula.is_transposed {
-            self.codes.fill_column(line, along, out);
-        } else {
-            self.codes.fill_row(line, along, out);
-        }
+    /// Applies scales to the values of one line.
+    fn scale_line(&self, formula: &Formula, line: u64, along: u64, out: &mut [f32]) {
         let [r, c] = formula.block;
         let (across, step) =
             if formula.is_transposed { (line.strict_div(c), r) } else { (line.strict_div(r), c) };
@@ -534,19 +576,48 @@ impl Loaded<'_> {
             grid.as_ref().map(|grid| grid.at(row, column))
         };
         let apply = |group: u64, values: &mut [f32]| {
-            let factors =
-                [number(&self.scale, group), number(&self.zero, group), number(&self.bias, group)];
+            let factors = [&self.scale, &self.zero, &self.bias].map(|grid| number(grid, group));
             apply(factors, self.global, values);
         };
-        if let Some(groups) = self.groups {
+        if let Some(groups) = formula.groups.as_ref().and_then(|groups| groups.read.get()) {
             // Neighbours are often of one group, in checkpoints that are sorted.
-            for (at, value) in (in_memory(along)..).zip(out) {
-                let group = groups.get(at).copied().unwrap_or(0);
-                apply(group.into(), std::slice::from_mut(value));
+            let mut groups = groups.get(in_memory(along)..).unwrap_or_default();
+            let mut out = out;
+            while let ([group, ..], false) = (groups, out.is_empty()) {
+                let same = groups.iter().take_while(|other| *other == group).count().min(out.len());
+                let (values, rest) = out.split_at_mut(same);
+                apply((*group).into(), values);
+                groups = groups.get(same..).unwrap_or_default();
+                out = rest;
             }
             return;
         }
         let (mut along, mut out) = (along, out);
+        let scales = || {
+            let group = along.checked_div(step).filter(|_| along.is_multiple_of(step))?;
+            self.scale.as_ref().filter(|_| !formula.is_transposed)?.row(across, group)
+        };
+        // A scale for each row of what is turned.
+        if let (None, None, None, Some(scale)) = (&self.zero, &self.bias, self.global, &self.scale)
+            && formula.is_transposed
+            && step == 1
+        {
+            let scales = scale.column(across, along);
+            out.iter_mut().zip(scales).for_each(|(value, scale)| *value *= scale);
+            return;
+        }
+        // Short groups of scales that follow each other.
+        if let (None, None, Some(scales)) = (&self.zero, &self.bias, scales()) {
+            let global = self.global;
+            match step {
+                16 => out = scale_groups::<16>(scales, global, out),
+                32 => out = scale_groups::<32>(scales, global, out),
+                _ => {}
+            }
+            if out.is_empty() {
+                return;
+            }
+        }
         while !out.is_empty() {
             let group = along.strict_div(step);
             let left = step.strict_sub(along.strict_rem(step));
@@ -555,6 +626,41 @@ impl Loaded<'_> {
             apply(group, values);
             along = along.strict_add(len as u64);
             out = rest;
+        }
+    }
+}
+
+/// Scales whole groups of `N` values, if the products are exact but for one rounding. Returns what is left.
+fn scale_groups<'v, const N: usize>(
+    scales: &[f32],
+    global: Option<(f32, bool)>,
+    out: &'v mut [f32],
+) -> &'v mut [f32] {
+    let groups = out.len().strict_div(N);
+    if !out.len().is_multiple_of(N)
+        || groups > scales.len()
+        || !scales.iter().all(|it| is_short(*it))
+    {
+        return out;
+    }
+    let (whole, _) = out.as_chunks_mut::<N>();
+    match global {
+        None => each_group(whole, scales, |value, scale| value * scale),
+        Some((global, false)) => each_group(whole, scales, |value, scale| value * scale * global),
+        Some((global, true)) => each_group(whole, scales, |value, scale| value * scale / global),
+    }
+    &mut []
+}
+
+#[inline]
+fn each_group<const N: usize>(
+    groups: &mut [[f32; N]],
+    scales: &[f32],
+    product: impl Fn(f32, f32) -> f32,
+) {
+    for (values, scale) in groups.iter_mut().zip(scales) {
+        for value in values {
+            *value = product(*value, *scale);
         }
     }
 }
