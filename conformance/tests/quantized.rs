@@ -158,7 +158,8 @@ fn faults_are_named() {
                     let module = |name: &str| {
                         name.rsplit_once('.').map_or(String::new(), |it| it.0.to_owned())
                     };
-                    let is_named = weight.is_empty() || module(weight).starts_with(&module(object));
+                    let (weight, object) = (module(weight), module(object));
+                    let is_named = weight.starts_with(&object) || object.starts_with(&weight);
                     assert!(is_named, "{what}: {error}");
                 }
                 "warning" => assert!(error.is_some() || !warnings.is_empty(), "{what}"),
