@@ -462,3 +462,27 @@ fn a_level_may_follow_zstd_after_a_space() {
     assert!(run.err.contains("9: "), "{}", run.err);
     zt!["convert", first].exits(2);
 }
+
+/// What NumPy, torch, ml_dtypes and safetensors call a type.
+#[test]
+fn types_have_other_names() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    common::of_floats(&path("a.zt"), &[1.0, 2.0]);
+    for (typed, expected) in [
+        ("bfloat16", "bf16"),
+        ("torch.float16", "f16"),
+        ("half", "f16"),
+        ("BF16", "bf16"),
+        ("float8_e4m3fn", "f8_e4m3fn"),
+        ("F8_E5M2", "f8_e5m2"),
+        ("double", "f64"),
+    ] {
+        zt!["convert", path("a.zt"), path("b.zt"), "--dtype", typed, "--force"].exits(0);
+        let listed = zt!["ls", "--json", path("b.zt")].exits(0).json();
+        assert_eq!(listed["objects"][0]["type"], expected, "{typed}");
+    }
+    zt!["convert", path("a.zt"), path("c.zt"), "--dtype", "fp9"].exits(2);
+    let run = zt!["quantize", path("a.zt"), path("c.zt"), "--type", "Q4_K_M"].exits(2);
+    assert!(run.err.contains("makes K-quants"), "{}", run.err);
+}

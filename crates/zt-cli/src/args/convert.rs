@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use zt::foreign::Kind;
 use zt::formats::{Decode, FloatType};
@@ -56,7 +56,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     dense: bool,
     /// Cast floating-point values of dense objects; a value that is out of range is an error
-    #[arg(long, value_parser = floats())]
+    #[arg(long, value_parser = floats(), ignore_case = true)]
     dtype: Option<FloatType>,
     /// Drop values that the output kind cannot represent, with a warning for each
     #[arg(long)]
@@ -280,6 +280,7 @@ pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<
 
 /// Parses the name of a type that values are cast to.
 fn floats() -> impl TypedValueParser<Value = FloatType> {
-    PossibleValuesParser::new(FloatType::ALL.map(FloatType::as_str))
-        .try_map(|name| FloatType::from_name(&name).ok_or("no such type"))
+    let value = |of: FloatType| PossibleValue::new(of.as_str()).aliases(of.other_names());
+    PossibleValuesParser::new(FloatType::ALL.map(value))
+        .try_map(|name| FloatType::from_typed(&name).ok_or("no such type"))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
 use zt::{ErrorKind, File, FloatType};
 use zt_convert::{Input, Logical, MlDtype, Names};
@@ -246,6 +246,7 @@ fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
 
 /// Parses the name of a type of `ml_dtypes`.
 fn ml_dtype() -> impl TypedValueParser<Value = MlDtype> {
-    PossibleValuesParser::new(MlDtype::all().iter().map(|it| it.name))
+    let value = |it: &MlDtype| PossibleValue::new(it.name).aliases(it.other_names());
+    PossibleValuesParser::new(MlDtype::all().iter().map(value))
         .try_map(|name| MlDtype::from_name(&name).ok_or("no such type"))
 }

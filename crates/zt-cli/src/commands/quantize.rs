@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::slice;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use zt::{Tensor, codes};
 use zt_convert::{GGUF, OnDuplicate, ZT};
@@ -51,7 +51,8 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "TYPE",
-        value_parser = PossibleValuesParser::new(Quantize::block_types()),
+        value_parser = block_types(),
+        ignore_case = true,
         conflicts_with_all = ["bits", "group_size", "signed"]
     )]
     r#type: Option<String>,
@@ -66,6 +67,17 @@ pub(crate) struct Arguments {
     signed: bool,
     #[command(flatten)]
     args: OutArgs,
+}
+
+/// The types of blocks that are made. K-quants are understood, to say that they are not.
+fn block_types() -> impl TypedValueParser<Value = String> {
+    const K_QUANTS: [&str; 14] = [
+        "q2_k", "q2_k_s", "q3_k", "q3_k_s", "q3_k_m", "q3_k_l", "q4_k", "q4_k_s", "q4_k_m", "q5_k",
+        "q5_k_s", "q5_k_m", "q6_k", "q8_k",
+    ];
+    let hidden = K_QUANTS.map(|name| PossibleValue::new(name).hide(true));
+    let made = Quantize::block_types().map(PossibleValue::new);
+    PossibleValuesParser::new(made.chain(hidden)).map(|name| name.to_ascii_lowercase())
 }
 
 const EXAMPLES: &str = "\

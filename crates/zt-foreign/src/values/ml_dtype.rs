@@ -1,7 +1,7 @@
 //! Types of `ml_dtypes`, whose arrays NumPy saves without their names.
 
-use zt::DType;
 use zt::formats::PackedType;
+use zt::{DType, FloatType};
 
 use crate::values::Meaning;
 
@@ -53,9 +53,24 @@ impl MlDtype {
         &TYPES
     }
 
-    /// The type of this name in Python.
+    /// The type of this name in Python, or of another name that users give a type of [`FloatType`].
     pub fn from_name(name: &str) -> Option<Self> {
-        TYPES.iter().find(|it| it.name == name).copied()
+        let typed = FloatType::from_typed(name);
+        let is_typed = |it: &&MlDtype| typed.is_some() && it.float_type() == typed;
+        let named = TYPES.iter().find(|it| it.name == name);
+        named.or_else(|| TYPES.iter().find(is_typed)).copied()
+    }
+
+    /// Its other names.
+    pub fn other_names(self) -> &'static [&'static str] {
+        self.float_type().map_or(&[], FloatType::other_names)
+    }
+
+    fn float_type(self) -> Option<FloatType> {
+        let Meaning::Values(dtype, logical_type) = self.meaning else {
+            return None;
+        };
+        FloatType::from_name(logical_type.unwrap_or(dtype.as_str()))
     }
 
     /// Bytes of one element in a file of NumPy.

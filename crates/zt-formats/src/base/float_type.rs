@@ -34,9 +34,43 @@ impl FloatType {
     pub const ALL: [Self; 6] =
         [Self::F64, Self::F32, Self::F16, Self::BF16, Self::F8E4M3Fn, Self::F8E5M2];
 
-    /// The type with this name, such as `bf16` or `f8_e4m3fn`.
+    /// The type with this name, such as `bf16` or `f8_e4m3fn`. For a name of a file, which has one spelling.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|float| float.as_str() == name)
+    }
+
+    /// The type that a user means: its name, or one of its [other names](Self::other_names), in upper or lower case.
+    pub fn from_typed(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        Self::ALL.into_iter().find(|it| it.as_str() == name || it.other_names().contains(&&*name))
+    }
+
+    /// What NumPy, torch, ml_dtypes, safetensors and users call it.
+    ///
+    /// ```
+    /// use zt_formats::FloatType;
+    ///
+    /// assert_eq!(FloatType::from_typed("torch.bfloat16"), Some(FloatType::BF16));
+    /// assert_eq!(FloatType::from_typed("F8_E4M3"), Some(FloatType::F8E4M3Fn));
+    /// ```
+    pub const fn other_names(self) -> &'static [&'static str] {
+        match self {
+            Self::F64 => &["float64", "double", "fp64", "torch.float64"],
+            Self::F32 => &["float32", "float", "single", "fp32", "torch.float32"],
+            Self::F16 => &["float16", "half", "fp16", "torch.float16"],
+            Self::BF16 => &["bfloat16", "bfloat", "torch.bfloat16"],
+            Self::F8E4M3Fn => &[
+                "float8_e4m3fn",
+                "f8_e4m3",
+                "fp8_e4m3",
+                "fp8_e4m3fn",
+                "float8_e4m3",
+                "e4m3",
+                "e4m3fn",
+                "torch.float8_e4m3fn",
+            ],
+            Self::F8E5M2 => &["float8_e5m2", "fp8_e5m2", "e5m2", "torch.float8_e5m2"],
+        }
     }
 
     /// The type whose values are of a dtype without a logical type.

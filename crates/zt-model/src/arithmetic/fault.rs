@@ -52,7 +52,9 @@ pub(super) enum Fault {
     Bits { bits: u32, least: u32 },
     #[error("group size: {0} is out of range: 1 to 2^20")]
     GroupSize(u64),
-    #[error("no blocks of the type {0:?} are made")]
+    #[error(
+        "no blocks of the type {0:?} are made: the types are q8_0, q4_0, q4_1, q5_0, q5_1 and iq4_nl; llama-quantize of llama.cpp makes K-quants"
+    )]
     BlockType(String),
     #[error(
         "no tensor of f64, f32, f16 or bf16 can be quantized among those that are chosen: by default those of two or \
