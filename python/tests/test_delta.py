@@ -213,6 +213,10 @@ def test_patch_in_place_changes_all_or_nothing(files):
     assert base.read_bytes() == before
     zt.delta.patch(base, [files / "1.zt", files / "2.zt"])
     assert content(base) == identity(weights(2))
+    after = base.read_bytes()
+    with pytest.warns(zt.FileWarning, match="already") as caught:
+        zt.delta.patch(base, [files / "1.zt", files / "2.zt"])
+    assert [it.message.code for it in caught] == ["is-result"] and base.read_bytes() == after
 
 
 def test_make_reports_and_keeps_files(files):

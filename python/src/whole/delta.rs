@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use zt::{Bytes, DType, Elements, File};
+use zt::{Bytes, DType, Elements, File, Warning};
 use zt_model::{NewValues, delta, delta_to_path, patch_in_place};
 
 use crate::read::open::opened;
@@ -15,7 +15,7 @@ use crate::share::error::Result;
 use crate::share::source::{Sink, path_of};
 use crate::share::value::each;
 use crate::share::work::{self, PyProgress, Watch};
-use crate::share::{dlpack, remote};
+use crate::share::{dlpack, remote, warning};
 
 /// What a delta says about the tensors of the new file. See :func:`make`.
 #[pyclass(frozen, module = "zt.delta")]
@@ -112,11 +112,20 @@ pub(crate) fn _patch_in_place<'py>(
         inputs.push(opened(py, &delta, storage_options)?.to_input());
     }
     let watch = Watch::new(progress).threads(threads);
-    watch.run(py, |progress| {
+    let changed = watch.run(py, |progress| {
         let mut edit = File::edit(&path)?;
-        patch_in_place(&mut edit, &inputs, Some(progress))?;
-        edit.commit().map(drop)
-    })
+        let changed = patch_in_place(&mut edit, &inputs, Some(progress))?;
+        // Without a change, the edit is dropped and the file stays as it is.
+        if changed.is_some() {
+            edit.commit()?;
+        }
+        Ok(changed)
+    })?;
+    if changed.is_some() {
+        return Ok(());
+    }
+    let message = "the file is the result of the deltas already, so nothing was applied";
+    warning::tell(py, &[Warning::new("is-result", message)], &[])
 }
 
 /// Where two dense tensors differ, and the new values there: two arrays of NumPy, or two capsules of

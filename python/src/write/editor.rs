@@ -54,7 +54,9 @@ pub(crate) fn edit(py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -
             return Ok(Edit::Anew(rewrite));
         }
         let editor = zt::File::edit(&path);
-        editor.map(|it| Edit::InPlace(Box::new(it))).map_err(|error| uneditable(&path).unwrap_or(error))
+        editor
+            .map(|it| Edit::InPlace(Box::new(it)))
+            .map_err(|error| uneditable(&path).unwrap_or(error))
     };
     let edit = work::run(py, begun)?;
     let attributes = edit.before().attributes().or_raise()?;
