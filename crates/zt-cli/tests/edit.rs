@@ -579,3 +579,32 @@ fn an_unknown_spelling_and_json_that_no_value_holds_are_refused() {
         assert_eq!(again(&path, text), None, "{text}");
     }
 }
+
+#[test]
+fn every_kind_of_cbor_has_a_spelling() {
+    use zt::{Attributes, Value};
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("a.zt");
+    let one = |key: Value, value: Value| Value::Map([(key, value)].into_iter().collect());
+    for (value, spelled) in [
+        (Value::Unsigned(u64::MAX), "18446744073709551615"),
+        (Value::Negative(u64::MAX), "-18446744073709551616"),
+        (Value::Bytes(vec![1]), r#"{"$bytes":"AQ=="}"#),
+        (Value::Undefined, "null"),
+        (Value::Simple(99), "null"),
+        (Value::Float(f64::NEG_INFINITY), r#"{"$float":"-inf"}"#),
+        (Value::Float(f64::from_bits(0xfff8_0000_0000_0001)), r#"{"$float":"nan"}"#),
+        (Value::Float(1.0), "1.0"),
+        (Value::Tag(32, Box::new(Value::Null)), r#"{"$tag":32,"value":null}"#),
+        (one(1u64.into(), true.into()), r#"{"1":true}"#),
+        (one("$bytes".into(), "x".into()), r#"{"$bytes":"x"}"#),
+    ] {
+        let mut writer = Writer::create(&path).unwrap();
+        let attributes: Attributes = [(Value::from("k"), value)].into_iter().collect();
+        writer.set_attributes(attributes).unwrap();
+        writer.finish().unwrap();
+        let document = zt!["meta", "get", "--json", path, "k"].exits(0).text();
+        let shown = document.split_once("\"value\":").unwrap().1.trim_end();
+        assert_eq!(shown, format!("{spelled}}}"));
+    }
+}

@@ -111,28 +111,3 @@ fn one<S: Serializer, V: Serialize + ?Sized>(
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_kind_of_cbor_has_a_spelling() {
-        let json = |value: &Value| serde_json::to_string(&Any(value)).unwrap();
-        assert_eq!(json(&Value::Unsigned(u64::MAX)), "18446744073709551615");
-        assert_eq!(json(&Value::Negative(u64::MAX)), "-18446744073709551616");
-        assert_eq!(json(&Value::Bytes(vec![1])), r#"{"$bytes":"AQ=="}"#);
-        assert_eq!(json(&Value::Undefined), "null");
-        assert_eq!(json(&Value::Simple(99)), "null");
-        assert_eq!(json(&Value::Float(f64::NEG_INFINITY)), r#"{"$float":"-inf"}"#);
-        let nan = json(&Value::Float(f64::from_bits(0xfff8_0000_0000_0001)));
-        assert_eq!(nan, r#"{"$float":"nan"}"#);
-        assert_eq!(json(&Value::Float(1.0)), "1.0");
-        let tag = Value::Tag(32, Box::new(Value::Null));
-        assert_eq!(json(&tag), r#"{"$tag":32,"value":null}"#);
-        let map = zt::Attributes::from([(Value::from(1u64), true)]);
-        assert_eq!(json(&Value::Map(map)), r#"{"1":true}"#);
-        let map = zt::Attributes::from([("$bytes", "x")]);
-        assert_eq!(json(&Value::Map(map)), r#"{"$bytes":"x"}"#);
-    }
-}

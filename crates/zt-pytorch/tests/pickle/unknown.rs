@@ -247,3 +247,31 @@ fn shared_bytes(shared: &Py) -> [Option<&'static str>; 3] {
     let code = |at: usize| file.tensor(&format!("x.{at}")).err().map(|error| error.code());
     [0, 50, 200].map(code)
 }
+
+#[test]
+fn globals_are_known_by_their_whole_names() {
+    assert!(with(vector("ByteStorage", "q", 4)).tensor("x").is_ok());
+    for (module, name) in [
+        ("torch._utils", "_rebuild_tensor_v2.__globals__"),
+        ("torch._utils", "_import_dotted_name"),
+        ("torch._tensor", "_rebuild_parameter"),
+        ("torch", "load"),
+        ("torch", "NoSuchStorage"),
+        ("torch.cuda", "Size"),
+        ("torch.storage", "FloatStorage"),
+        ("builtins", "eval"),
+        ("__builtin__", "getattr"),
+        ("os", "system"),
+        ("numpy.core.multiarray", "array"),
+        ("numpy", "core.multiarray.scalar"),
+        ("torch.nn.modules.linear", "Linear"),
+        ("", ""),
+    ] {
+        let file = with(call(module, name, vec![]));
+        assert!(file.tensor("x").is_err(), "{module}.{name}");
+        let attributes = file.attributes().unwrap();
+        assert!(attributes.is_none_or(|it| it.get("x").is_none()), "{module}.{name}");
+        let is_named = !codes(&file).is_empty() || names(&file).contains(&"x");
+        assert!(is_named, "{module}.{name}");
+    }
+}
