@@ -2,7 +2,7 @@
 #![cfg(all(feature = "zstd", feature = "crc32c"))]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use zt_container::codec::{FrameCompressor, SeekTable};
+use zt_container::codec::{FrameCompressor, SeekTable, decode_into};
 use zt_container::{
     Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Error, FramingViolation, Hasher, Limits,
     Memory, Source, Span, check_declared, read_into,
@@ -297,5 +297,24 @@ fn a_raw_blob_has_the_length_that_it_is_declared_to_have() {
             let error = read_into(source, &blob, true, &Limits::default(), &mut out).unwrap_err();
             assert_eq!(error.code(), "shape-size-mismatch", "{wrong}");
         }
+    }
+}
+
+#[test]
+fn a_compressed_block_of_no_bytes_is_passed_over() {
+    // Alone and last, and before a raw block of one byte.
+    for (frame, content) in [
+        (&b"\x28\xB5\x2F\xFD\x20\x00\x05\x00\x00"[..], &b""[..]),
+        (b"\x28\xB5\x2F\xFD\x20\x01\x04\x00\x00\x09\x00\x00A", b"A"),
+    ] {
+        let blob = zstd_blob(frame, Some(content.len() as u64));
+        let streamed = stream(&Memory::new(frame), &blob, &Limits::default());
+        assert_eq!(streamed.unwrap(), content);
+        let mut whole = vec![0; content.len()];
+        decode_into(frame, &mut whole).unwrap();
+        assert_eq!(whole, content);
+        let cut = &frame[..frame.len() - 1];
+        assert!(decode_into(cut, &mut whole).is_err());
+        assert!(decode_into(frame, &mut [0; 2]).is_err());
     }
 }

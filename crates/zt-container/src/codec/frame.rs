@@ -177,25 +177,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_compressed_block_of_no_bytes_is_passed_over() {
-        // Alone and last, and before a raw block of one byte.
-        for (frame, content) in [
-            (&b"\x28\xB5\x2F\xFD\x20\x00\x05\x00\x00"[..], &b""[..]),
-            (b"\x28\xB5\x2F\xFD\x20\x01\x04\x00\x00\x09\x00\x00A", b"A"),
-        ] {
-            let mut streamed = vec![0; content.len()];
-            assert!(takes_as_stream(frame, &mut streamed).unwrap());
-            assert_eq!(streamed, content);
-            let mut whole = vec![0; content.len()];
-            decode_into(frame, &mut whole).unwrap();
-            assert_eq!(whole, content);
-            let cut = &frame[..frame.len() - 1];
-            assert!(decode_into(cut, &mut whole).is_err());
-            assert!(decode_into(frame, &mut [0; 2]).is_err());
-        }
-    }
-
-    #[test]
     fn no_memory_for_zstd_is_no_fault_of_the_frame() {
         // `ZSTD_error_memory_allocation` and `ZSTD_error_corruption_detected`, as functions return them.
         assert_eq!(refused(0usize.wrapping_sub(64)).code(), "allocation");
