@@ -55,10 +55,9 @@ impl Stored<'_> {
     }
 }
 
-/// The type that values are cast to, by its name in files or in NumPy.
+/// The type that values are cast to, by any of its names.
 pub(crate) fn float_type(py: Python<'_>, name: &str) -> Result<FloatType> {
-    let known = Row::named(name).and_then(|row| FloatType::from_name(row.name));
-    known.or_else(|| FloatType::from_typed(name)).ok_or_else(|| {
+    FloatType::from_typed(name).ok_or_else(|| {
         let all = FloatType::ALL.map(FloatType::as_str);
         unknown(py, &format!("values are not cast to {name:?}"), name, &all)
     })
