@@ -423,3 +423,13 @@ fn out_is_a_position_or_an_option() {
     let run = zt!["patch", a, at("d1.zt"), at("new.zt")].exits(4);
     assert!(run.err.contains("-o NEW"), "{}", run.err);
 }
+
+#[test]
+fn a_missing_file_gives_a_suggestion() {
+    let dir = tempdir().unwrap();
+    common::of_floats(&dir.path().join("minilm.zt"), &[1.0]);
+    let run = zt!["ls", dir.path().join("minlm.zt")].exits(4);
+    assert!(run.err.contains("did you mean") && run.err.contains("minilm.zt"), "{}", run.err);
+    let run = zt!["ls", dir.path().join("other.gguf")].exits(4);
+    assert!(!run.err.contains("did you mean"), "{}", run.err);
+}

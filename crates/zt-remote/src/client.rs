@@ -312,15 +312,14 @@ fn is_permanent(error: &HttpError) -> bool {
         if error.is::<rustls::Error>() {
             return true;
         }
+        next = error.source();
         if let Some(error) = error.downcast_ref::<io::Error>() {
-            let inner = error.get_ref();
-            if error.kind() == io::ErrorKind::ConnectionRefused
-                || inner.is_some_and(|inner| inner.is::<rustls::Error>())
-            {
+            if error.kind() == io::ErrorKind::ConnectionRefused {
                 return true;
             }
+            // Its source is that of the error within it.
+            next = error.get_ref().map(|inner| inner as &(dyn StdError + 'static)).or(next);
         }
-        next = error.source();
     }
     false
 }

@@ -119,6 +119,11 @@ fn hint(text: &str) -> Option<&'static str> {
         ),
         ("non-partial", NO_RANGES),
         ("Range request not supported", NO_RANGES),
+        (
+            "InvalidContentType",
+            "the server does not speak https at this port: if it speaks http, the URL begins with http://, and http is \
+             allowed by an option",
+        ),
     ];
     let found = HINTS.iter().find(|(sign, _)| text.contains(sign));
     found.map(|(_, hint)| *hint)

@@ -247,6 +247,28 @@ fn faults_that_stay_are_not_tried_again() {
     assert!(!error.to_string().contains("error: HTTP"), "{error}");
 }
 
+/// A server that speaks http alone refuses every try, and says so at once.
+#[test]
+fn https_to_a_server_of_http_is_tried_once() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let tries = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = Arc::clone(&tries);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 64]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let url = format!("https://127.0.0.1:{port}/m.zt");
+    let error = Remote::open(&url, &options()).unwrap_err();
+    assert!(error.to_string().contains("does not speak https"), "{error}");
+    assert_eq!(tries.load(std::sync::atomic::Ordering::SeqCst), 1);
+}
+
 #[test]
 fn the_text_of_a_server_is_cut() {
     let (error, _) = refused(Fault::Wordy, 0, &options());

@@ -1,8 +1,10 @@
 //! The path of an input becomes an open file.
 
+use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, io};
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -19,6 +21,7 @@ use crate::files::remote::{self, RemoteArgs, location};
 use crate::output::Output;
 use crate::output::absent::Absent;
 use crate::output::progress::Progress;
+use crate::output::text::printable;
 
 /// The options of every command that reads files of any kind.
 #[derive(Debug, Default, Args)]
@@ -174,7 +177,7 @@ impl InputArgs {
             _ if error.object().is_some() || matches!(error.code(), "wrong-base" | "delta") => {
                 Failure::Error(error)
             }
-            _ => Failure::Refused(explained(error)),
+            _ => Failure::Refused(explained(similar(path, error))),
         })?;
         if !input.file().warnings().iter().any(|it| it.code == BASE_UNUSED) {
             self.is_base_used.store(true, Ordering::Relaxed);
@@ -242,6 +245,30 @@ fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
         None => failure,
     })?;
     Ok(input.with_file(chosen))
+}
+
+/// The error, with the name of a file beside the missing one that is like it.
+fn similar(path: &Path, error: zt::Error) -> zt::Error {
+    let io = std::error::Error::source(&error).and_then(|it| it.downcast_ref::<io::Error>());
+    let is_missing = io.is_some_and(|io| io.kind() == io::ErrorKind::NotFound) && !path.exists();
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let (Some(name), true) = (path.file_name().and_then(OsStr::to_str), is_missing) else {
+        return error;
+    };
+    let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
+    let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.collect();
+    names.sort_unstable();
+    let Some(near) = zt::nearest(name, names.iter().map(String::as_str)) else {
+        return error;
+    };
+    let near = printable(&path.with_file_name(near).display().to_string()).into_owned();
+    let message = format!("{}; did you mean \"{near}\"?", error.message());
+    let similar = zt::Error::new(error.kind(), error.code(), message);
+    match error.path() {
+        Some(path) => similar.with_path(path),
+        None => similar,
+    }
 }
 
 /// Parses the name of a type of `ml_dtypes`.
