@@ -55,3 +55,14 @@ fn lines_of_help_fit_its_width() {
         assert!(line.chars().count() <= 100, "{line}");
     }
 }
+
+/// `-h` shows the options that most people need, and `--help` all.
+#[test]
+fn short_help_of_convert_is_short() {
+    let lines = |option: &str| {
+        let text = common::zt(["convert", option]).exits(0).text();
+        text.lines().filter(|line| line.trim_start().starts_with('-')).count()
+    };
+    assert!(lines("-h") <= 18, "{}", lines("-h"));
+    assert!(lines("--help") > 30);
+}

@@ -50,7 +50,7 @@ pub(crate) struct ConvertArgs {
     #[command(flatten)]
     write: WriteArgs,
     /// Kind of the inputs; by default, their bytes decide
-    #[arg(long, value_name = "KIND", value_parser = kinds(|_| true))]
+    #[arg(long, value_name = "KIND", value_parser = kinds(|_| true), hide_short_help = true)]
     pub(crate) from: Option<Kind>,
     /// Write every object as a dense one
     #[arg(long)]
@@ -59,7 +59,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, value_parser = floats(), ignore_case = true)]
     dtype: Option<FloatType>,
     /// Drop values that the output kind cannot represent, with a warning for each
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     drop_unsupported: bool,
     /// Leave out damaged objects, with a warning for each, and exit with 1; the inputs are verified
     /// first
@@ -67,7 +67,7 @@ pub(crate) struct ConvertArgs {
     skip_damaged: bool,
     /// Let --dtype turn values that are out of range into infinite ones (448 or -448 in f8_e4m3fn), with a
     /// warning for each object
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     allow_inf: bool,
     /// The same as --drop-unsupported --skip-damaged --allow-inf
     #[arg(long)]

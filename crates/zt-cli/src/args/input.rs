@@ -28,7 +28,13 @@ use crate::output::text::printable;
 pub(crate) struct InputArgs {
     /// Text file with tensor names, one per line, for kinds that do not store names (SQUIZD, SLM1)
     // `extract` has an argument `names` of its own.
-    #[arg(id = "name_list", long = "names", value_name = "FILE", display_order = 80)]
+    #[arg(
+        id = "name_list",
+        long = "names",
+        value_name = "FILE",
+        display_order = 80,
+        hide_short_help = true
+    )]
     names: Option<PathBuf>,
 
     /// Read opaque elements of NumPy (V1, V2, f1) and of HDF5 as this type of ml_dtypes: bfloat16,
@@ -38,7 +44,8 @@ pub(crate) struct InputArgs {
         value_name = "TYPE",
         value_parser = ml_dtype(),
         hide_possible_values = true,
-        display_order = 81
+        display_order = 81,
+        hide_short_help = true
     )]
     ml_dtypes: Vec<MlDtype>,
 
@@ -48,17 +55,23 @@ pub(crate) struct InputArgs {
 
     /// Follow links that lead out of the folder, from a set to a shard or from a file to one that it
     /// names
-    #[arg(long, display_order = 82)]
+    #[arg(long, display_order = 82, hide_short_help = true)]
     follow_links: bool,
 
     /// Read a delta of `zt delta` as the file that it makes of BASE; for several deltas in a row, give BASE
     /// and then the earlier deltas, each with --base
     // `delta` has an argument `base` of its own.
-    #[arg(id = "of_base", long = "base", value_name = "BASE", display_order = 83)]
+    #[arg(
+        id = "of_base",
+        long = "base",
+        value_name = "BASE",
+        display_order = 83,
+        hide_short_help = true
+    )]
     base: Vec<PathBuf>,
 
     /// Read a quantized checkpoint as the weights that its codes and scales mean; config.json beside it is read, too
-    #[arg(long, display_order = 84)]
+    #[arg(hide_short_help = true, long, display_order = 84)]
     pub(crate) logical: bool,
 
     /// What is checked of BASE. A command that shows no values asks for less.

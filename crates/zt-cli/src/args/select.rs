@@ -43,7 +43,8 @@ pub(crate) struct SelectArgs {
         value_name = "FILE",
         value_parser = name_list(),
         value_hint = clap::ValueHint::FilePath,
-        display_order = 73
+        display_order = 73,
+        hide_short_help = true
     )]
     rename_from: Option<NameList>,
 }

@@ -24,14 +24,14 @@ pub(crate) struct WriteArgs {
     )]
     zstd: Option<Compression>,
     /// Store every component uncompressed
-    #[arg(long, conflicts_with_all = ["zstd", "planes"])]
+    #[arg(long, conflicts_with_all = ["zstd", "planes"], hide_short_help = true)]
     raw: bool,
     /// Split floating-point tensors into planes of bytes, which compress better and lose nothing;
     /// --zstd=auto is then the default
     #[arg(long)]
     planes: bool,
     /// Digest to store for each component [default: as in the input, or crc32c]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, hide_short_help = true)]
     digest: Option<Digest>,
     /// Digest to store for each MiB of a longer raw component, by which readers verify slices [default:
     /// crc32c; none beside --digest none]
@@ -41,14 +41,15 @@ pub(crate) struct WriteArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "crc32c",
-        value_enum
+        value_enum,
+        hide_short_help = true
     )]
     chunk_digests: Option<Digest>,
     /// Alignment of components in bytes: a power of two from 64 to 2^30
-    #[arg(long, value_name = "N", value_parser = alignment)]
+    #[arg(long, value_name = "N", value_parser = alignment, hide_short_help = true)]
     align: Option<u64>,
     /// Store every component separately; by default, equal bytes are stored once
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_dedup: bool,
     #[command(flatten)]
     jobs: Jobs,

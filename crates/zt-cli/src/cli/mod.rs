@@ -142,7 +142,8 @@ pub(crate) struct Global {
         value_enum,
         default_value_t,
         value_name = "WHEN",
-        display_order = 91
+        display_order = 91,
+        hide_short_help = true
     )]
     pub(crate) color: Color,
 }

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADAPTER")]
     lora: Option<PathBuf>,
     /// Factor of the adapter's weights, in place of the one in its adapter_config.json
-    #[arg(long, value_name = "S", requires = "lora", value_parser = number, allow_negative_numbers = true)]
+    #[arg(hide_short_help = true, long, value_name = "S", requires = "lora", value_parser = number, allow_negative_numbers = true)]
     scale: Option<f64>,
 }
 

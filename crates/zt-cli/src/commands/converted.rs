@@ -46,7 +46,7 @@ pub(crate) struct OutArgs {
     #[command(flatten)]
     pub(crate) convert: ConvertArgs,
     /// Set an attribute of OUT, as `zt meta set` does; may be given several times
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true)]
     set: Vec<String>,
     /// Replace OUT if it exists; an input is never replaced
     #[arg(short, long)]

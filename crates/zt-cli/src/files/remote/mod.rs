@@ -44,11 +44,11 @@ const TIMEOUT: u64 = 30;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct RemoteArgs {
     /// Allow unencrypted connections, for URLs that begin with http://
-    #[arg(long, display_order = 83)]
+    #[arg(long, display_order = 83, hide_short_help = true)]
     pub(crate) allow_http: bool,
 
     /// Print at the end how many requests stores were sent, and how many bytes came back
-    #[arg(long, display_order = 84)]
+    #[arg(long, display_order = 84, hide_short_help = true)]
     pub(crate) requests: bool,
 
     /// Wait for an answer of a server for at most this long; one that sends less than 1 KiB a second is
@@ -58,6 +58,7 @@ pub(crate) struct RemoteArgs {
         value_name = "SECONDS",
         default_value_t = TIMEOUT,
         value_parser = clap::value_parser!(u64).range(1..=3600),
+        hide_short_help = true,
         display_order = 85
     )]
     pub(crate) timeout: u64,
