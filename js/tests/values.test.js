@@ -109,11 +109,11 @@ test("names and types that the file does not store", async () => {
 
   const opaque = join(DATA, "corpus/foreign/npy/bf16_as_v2.npy");
   assert.deepEqual((await open(opaque)).names, ["bf16_as_v2"]);
-  for (const mlDtype of ["bfloat16", ["int4", "bfloat16"]]) {
+  for (const mlDtype of ["bfloat16", "bf16", ["int4", "bfloat16"]]) {
     const tensor = (await open(opaque, { mlDtype })).tensor("bf16_as_v2");
     assert.deepEqual([tensor.dtype, tensor.shape, (await tensor.values())[0]], ["bf16", [3, 3], -2.953125]);
   }
-  await assert.rejects(open(opaque, { mlDtype: "bf16" }), { kind: "misuse" });
+  await assert.rejects(open(opaque, { mlDtype: "bf15" }), { kind: "misuse" });
 });
 
 test("what is not there, and what is no file", async () => {
