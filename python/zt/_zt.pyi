@@ -57,6 +57,7 @@ def open(
     verify: Literal["on_read", "always", "never"] = "on_read",
     strict: bool = False,
     truncated: bool = False,
+    logical: bool | Literal["f32", "bf16", "f16"] | None = None,
     ml_dtype: str | Sequence[str] | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> File: ...

@@ -5,6 +5,9 @@ use zt::Result;
 
 use crate::fault::Fault;
 
+/// The keys of `config.json` that say how weights are quantized.
+const QUANTIZATION: [&str; 3] = ["quantization_config", "compression_config", "quantization"];
+
 /// What the JSON files beside the weights say of their quantization.
 ///
 /// ```
@@ -48,7 +51,7 @@ impl Settings {
                 let text = json.get("text_config").and_then(Value::as_object);
                 let configs = [Some(&json), text].into_iter().flatten();
                 for config in configs {
-                    for key in ["quantization_config", "compression_config", "quantization"] {
+                    for key in QUANTIZATION {
                         self.take(config.get(key));
                     }
                     let dtype = config.get("dtype").or(config.get("torch_dtype"));
@@ -66,6 +69,28 @@ impl Settings {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A `config.json` without what it says of quantization, for the weights themselves.
+    ///
+    /// # Errors
+    ///
+    /// Code `quantization` if it is no JSON object.
+    pub fn plain_config(json: &[u8]) -> Result<Vec<u8>> {
+        let fault = |error: serde_json::Error| Fault::Settings {
+            file: "config.json".to_owned(),
+            what: error.to_string(),
+        };
+        let mut config: Map<String, Value> = serde_json::from_slice(json).map_err(fault)?;
+        for key in QUANTIZATION {
+            config.remove(key);
+            if let Some(Value::Object(text)) = config.get_mut("text_config") {
+                text.remove(key);
+            }
+        }
+        let mut plain = serde_json::to_vec_pretty(&config).map_err(fault)?;
+        plain.push(b'\n');
+        Ok(plain)
     }
 
     fn take(&mut self, found: Option<&Value>) -> bool {

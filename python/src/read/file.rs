@@ -6,14 +6,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString};
-use zt::{OpenOptions, Verify};
-use zt_convert::{InputOptions, MlDtype};
+use zt::{FloatType, OpenOptions, Verify};
+use zt_convert::{InputOptions, Logical, MlDtype};
 
 use crate::read::open::{Open, is_near, open_input, patched};
 use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
 use crate::read::{html, load, report, verify};
 use crate::share::error::{OrRaise, Result, misuse, no_pickling};
+use crate::share::kinds::kinds;
 use crate::share::value::{self, each};
 use crate::share::warning;
 use crate::share::work::PyProgress;
@@ -41,6 +42,9 @@ use crate::share::work::PyProgress;
 ///     truncated: whether a file of safetensors, GGUF, npz or PyTorch whose end is missing opens with the
 ///         tensors that are whole. It has a warning of the code ``truncated``. ``file[name]``
 ///         raises the error of a tensor that is cut, and :func:`convert` needs ``skip_damaged``.
+///     logical: whether a quantized checkpoint opens as the weights that its codes and scales mean, with the settings
+///         beside it. They are computed when they are read. ``True`` gives the type of the dialect's own code, and
+///         ``"f32"``, ``"bf16"`` or ``"f16"`` that type, rounded once.
 ///     ml_dtype: a type of ``ml_dtypes``, such as ``"bfloat16"`` or ``"int4"``, or a list of them: what
 ///         opaque elements of NumPy of its length are. NumPy saves such arrays as ``V1`` and ``V2``.
 ///     storage_options: the settings of the store of a URL, with the option names of the crate
@@ -68,7 +72,7 @@ use crate::share::work::PyProgress;
 #[pyfunction]
 #[pyo3(signature = (
     source, *, base = None, check = true, mmap = true, verify = "on_read", strict = false,
-    truncated = false, ml_dtype = None, storage_options = None
+    truncated = false, logical = None, ml_dtype = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn open(
@@ -80,6 +84,7 @@ pub(crate) fn open(
     verify: &str,
     strict: bool,
     truncated: bool,
+    logical: Option<&Bound<'_, PyAny>>,
     ml_dtype: Option<&Bound<'_, PyAny>>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
@@ -101,20 +106,43 @@ pub(crate) fn open(
         let unknown = || misuse(py, &format!("ml_dtypes has no {name:?} that files can have"));
         options.ml_dtypes.push(known.ok_or_else(unknown)?);
     }
+    let logical = logical.map(|logical| logical_of(py, logical)).transpose()?.flatten();
     if let Some(base) = base {
         let delta = match source.cast::<File>() {
             Ok(file) => file.get().open()?.to_input(),
             Err(_) => open_input(py, source, &options, storage_options)?,
         };
-        let (result, patch) = patched(py, base, delta, check, storage_options)?;
+        let (mut result, patch) = patched(py, base, delta, check, storage_options)?;
+        // A delta is of codes.
+        if let Some(logical) = logical {
+            result = py.detach(|| kinds().logical(result, logical)).or_raise()?;
+        }
         let mut open = Open::new(result, mmap);
         open.patch = patch;
         return Ok(File::new(open));
     }
+    options.logical = logical;
     let input = open_input(py, source, &options, storage_options)?;
     let mut open = Open::new(input, mmap);
     open.is_near = is_near(source)?;
     Ok(File::new(open))
+}
+
+/// How quantized checkpoints open: `True`, `False`, or the type of the values.
+fn logical_of(py: Python<'_>, logical: &Bound<'_, PyAny>) -> Result<Option<Logical>> {
+    if let Ok(is_logical) = logical.extract::<bool>() {
+        return Ok(is_logical.then(Logical::new));
+    }
+    let name: String = logical.extract()?;
+    let float = FloatType::from_name(&name);
+    let known = |it: &FloatType| [FloatType::F32, FloatType::BF16, FloatType::F16].contains(it);
+    match float.filter(known) {
+        Some(float) => Ok(Some(Logical::new().float(float))),
+        None => {
+            let text = format!("logical is {name:?}: pass True, \"f32\", \"bf16\" or \"f16\"");
+            Err(misuse(py, &text))
+        }
+    }
 }
 
 /// An open tensor file: a mapping of the names of tensors to :class:`Tensor`. Made by :func:`open`.

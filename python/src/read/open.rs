@@ -106,6 +106,16 @@ fn unchecked(
     Ok(Arc::new(Open::new(input, true)))
 }
 
+/// Warns that values of a file are codes of quantized weights, for a call that is about values.
+pub(crate) fn warn_of_codes(py: Python<'_>, open: &Open) -> Result<()> {
+    let input = open.to_input();
+    // Settings that cannot be read are no matter of a call that does not use them.
+    match py.detach(|| kinds().quantized(&input)) {
+        Ok(found) => warning::tell(py, &found.warnings(), &[]),
+        Err(_) => Ok(()),
+    }
+}
+
 /// What `delta` makes of `base`, which may be a list of the first base and the deltas before. `check`: whether
 /// all values are compared with the identities in the deltas.
 pub(crate) fn patched(

@@ -8,7 +8,7 @@ use pyo3::types::PyDict;
 use zt::foreign::AtomicFile;
 use zt_report::{Report, ReportOptions};
 
-use crate::read::open::{Open, opened};
+use crate::read::open::{Open, opened, warn_of_codes};
 use crate::share::error::{OrRaise, Result, misuse};
 use crate::share::work::{PyProgress, Watch};
 
@@ -59,6 +59,7 @@ pub(crate) fn report<'py>(
     let create = if overwrite { AtomicFile::create } else { AtomicFile::create_new };
     let mut file = create(&path).or_raise()?;
     let source = opened(py, source, storage_options)?;
+    warn_of_codes(py, &source)?;
     let other = other.map(|other| opened(py, other, storage_options));
     let other = other.transpose()?;
     let options = ReportOptions::new().detail(detail).sample(sample);

@@ -5,7 +5,7 @@ use pyo3::types::{PyDict, PyTuple};
 use zt::stats::{Bound as Figure, ObjectStats, StatsOptions};
 use zt_report::{Odd, odd};
 
-use crate::read::open::opened;
+use crate::read::open::{opened, warn_of_codes};
 use crate::share::error::{Result, exception};
 use crate::share::result;
 use crate::share::work::{PyProgress, Watch};
@@ -41,6 +41,7 @@ pub(crate) fn stats<'py>(
     storage_options: Option<&Bound<'py, PyDict>>,
 ) -> Result<Bound<'py, PyAny>> {
     let open = opened(py, source, storage_options)?;
+    warn_of_codes(py, &open)?;
     let found = Watch::new(progress).threads(threads).run(py, |progress| {
         zt::stats::stats(open.file(), &StatsOptions::new().progress(progress))
     })?;

@@ -1,10 +1,13 @@
 //! `zt split`: split a file into a set of shards.
 
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use zt::foreign::Kind;
+use zt::foreign::{AtomicFile, Kind};
 use zt::{Error, File, codes};
+use zt_convert::quantized::Settings;
 use zt_convert::{FileKind, Input, Split, SplitOptions, ZT, is_same_file, set_name};
 
 use crate::args::convert::{ConvertArgs, exit_without, kinds};
@@ -160,8 +163,32 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         }
     })?;
     output.warnings(&split.warnings);
+    if convert.input.logical && !folder.is_url() {
+        plain_config(file, folder.path(), output)?;
+    }
     print(arguments, target, &split, &opened.excluded, output)?;
     Ok(exit_without(&split.damaged, inputs))
+}
+
+/// Writes `config.json` without its quantization beside the shards of weights that were computed, unless there is one.
+fn plain_config(file: &Path, folder: &Path, output: &Output) -> Result<(), Failure> {
+    let (from, to) = (file.with_file_name("config.json"), folder.join("config.json"));
+    let Ok(config) = fs::read(&from) else {
+        return Ok(());
+    };
+    if to.symlink_metadata().is_ok() {
+        output.note(&format!(
+            "{} is there already: it must not name a quantization of these weights",
+            text::path(&to)
+        ));
+        return Ok(());
+    }
+    let plain = Settings::plain_config(&config).map_err(|error| error.with_path(&from))?;
+    let mut file = AtomicFile::create_new(&to)?;
+    file.write_all(&plain).map_err(|error| Error::from(error).with_path(&to))?;
+    file.publish()?;
+    output.note(&format!("{} has no quantization", text::path(&to)));
+    Ok(())
 }
 
 /// Whether the only shard would be the file itself.
