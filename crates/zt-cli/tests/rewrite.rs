@@ -168,7 +168,10 @@ fn tensors_are_renamed_and_removed() {
         let path = model(dir.path(), extension);
         let before = tensors(&path);
         let done = zt!["rename", "--json", path, "w.f32", "norm"].exits(0).json();
-        assert_eq!(keys(&done), ["dry_run", "file", "file_size", "new", "old", "renamed"]);
+        assert_eq!(
+            keys(&done),
+            ["dry_run", "file", "file_size", "indexes", "new", "old", "renamed"]
+        );
         let mut expected = before.clone();
         expected.iter_mut().find(|it| it.0 == "w.f32").unwrap().0 = "norm".to_owned();
         expected.sort();
@@ -251,12 +254,13 @@ fn set_of(dir: &Path, extension: &str) -> PathBuf {
     }
     writer.finish().unwrap();
     let set = dir.join(extension);
-    zt!["split", whole, "--to", extension, "--max-shard-size", "9KB", "-o", set].exits(0);
+    zt!["split", whole, "--to", extension, "--max-shard-size", "9KB", "--name", "model", "-o", set]
+        .exits(0);
     set
 }
 
-fn names_of(set: &Path) -> Vec<String> {
-    let listed = zt!["ls", "--json", set].exits(0).json();
+fn names_of(index: &Path) -> Vec<String> {
+    let listed = zt!["ls", "--json", index].exits(0).json();
     let objects = listed["objects"].as_array().unwrap().iter();
     objects.map(|object| object["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -277,7 +281,7 @@ fn the_index_of_a_set_changes_with_its_shards() {
         assert_eq!(done["indexes"], json!([index.to_str().unwrap()]));
         assert_eq!(map()["metadata"]["total_size"], 12_000);
         zt!["rename", second, "c", "x"].exits(0);
-        assert_eq!(names_of(&set), ["a", "b", "x"]);
+        assert_eq!(names_of(&index), ["a", "b", "x"]);
         if extension == "zt" {
             let other = dir.path().join("other.zt");
             zt!["convert", dir.path().join("whole.zt"), other, "--rename", "s/^/o./"].exits(0);
@@ -290,7 +294,7 @@ fn the_index_of_a_set_changes_with_its_shards() {
         assert_eq!(done["indexes"].as_array().unwrap().len(), 1);
         let done = zt!["rm", index, "--glob", "m.[bx]", "--json"].exits(0).json();
         assert_eq!(done["removed"], json!(["m.b", "m.x"]));
-        assert_eq!(names_of(&set), ["m.a"]);
+        assert_eq!(names_of(&index), ["m.a"]);
         assert_eq!(map()["metadata"]["total_size"], 4000);
         zt!["verify", "--strict", set].exits(0);
         zt!["rm", set, "nothing"].exits(2);
