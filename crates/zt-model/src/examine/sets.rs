@@ -48,8 +48,10 @@ fn examine_numbers(
         let current = counts(&listed);
         let is_current =
             |shard: &&Weights| shard.number.is_some_and(|(_, count)| current.contains(&count));
-        let (unlisted, old): (Vec<&Weights>, Vec<&Weights>) =
+        let (mut unlisted, old): (Vec<&Weights>, Vec<&Weights>) =
             others.into_iter().partition(is_current);
+        // Nothing of a shard without tensors is left out.
+        unlisted.retain(|shard| !shard.tensors.is_empty());
         if !old.is_empty() {
             let message = format!(
                 "the folder has shards of another split than the index: {}",
