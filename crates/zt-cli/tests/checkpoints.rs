@@ -106,3 +106,16 @@ fn a_missing_file_is_named_and_the_tensors_of_others_read() {
     assert!(is_sound("model.1.weight"));
     zt_in(dir.path(), &["convert", "step", "out.zt"]).exits(1);
 }
+
+/// A rank whose file is not there is named, where a user looks first.
+#[test]
+fn ls_names_the_file_of_a_missing_rank() {
+    let dir = tempfile::tempdir().unwrap();
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = corpus.join("../../conformance/corpus/dcp/fsdp2");
+    for name in [".metadata", "__0_0.distcp"] {
+        std::fs::copy(corpus.join(name), dir.path().join(name)).unwrap();
+    }
+    let run = zt!["ls", dir.path()].exits(0);
+    assert!(run.err.contains("\"__1_0.distcp\" is missing"), "{}", run.err);
+}

@@ -386,6 +386,9 @@ fn an_index_without_a_path_is_refused() {
 #[cfg(feature = "hdf5")]
 #[test]
 fn the_index_of_keras_names_groups() {
+    let of = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/keras-set");
+    let contents = zt_convert::FolderContents::of(&zt_convert::Kinds::builtin(), &of).unwrap();
+    assert_eq!(contents.files, [of.join("model.weights.json")]);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/keras-set");
     let file = opened(&folder.join("model.weights.json")).unwrap();
     assert!(file.warnings().is_empty(), "{:?}", file.warnings());

@@ -22,7 +22,7 @@ use crate::output::Output;
 use crate::output::json::{self, ComponentBody, ObjectBody, WarningBody, path_text, warnings};
 use crate::output::size::{Sum, human, percent};
 use crate::output::table::Table;
-use crate::output::text::{cell, count, shape};
+use crate::output::text::{self, cell, count, printable, shape};
 use crate::output::tree::{Branch, Order, Sums, tree};
 use crate::output::value::Attributes;
 
@@ -194,6 +194,10 @@ fn list(
         printed?;
     }
     answer.text(&totals.text(file))?;
+    // A truncated file has said so.
+    if let Some(why) = totals.why.as_ref().filter(|_| file.truncated().is_none()) {
+        answer.output.note(&format!("{}: {why}", text::path(path)));
+    }
     Ok(Exit::Ok)
 }
 
@@ -376,18 +380,24 @@ struct Totals {
     logical: Sum,
     faulty: usize,
     objects: usize,
+    /// Why the first object that is at fault cannot be read.
+    why: Option<String>,
 }
 
 impl Totals {
     fn add(&mut self, object: &ObjectBody<'_>) {
         self.logical.add(Sizes::of(object).sum());
         self.faulty += usize::from(object.fault.is_some());
+        if let (None, Some(fault)) = (&self.why, &object.fault) {
+            self.why = Some(format!("{}: {}", cell(object.name), printable(&fault.message)));
+        }
         self.objects += 1;
     }
 
     fn merge(&mut self, other: &Totals) {
         self.logical.add(other.logical.0);
         self.faulty += other.faulty;
+        self.why = self.why.take().or_else(|| other.why.clone());
         self.objects += other.objects;
     }
 

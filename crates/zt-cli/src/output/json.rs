@@ -87,7 +87,7 @@ impl From<&Error> for ErrorBody {
 #[derive(Serialize)]
 pub(crate) struct FaultBody {
     pub(crate) code: &'static str,
-    message: String,
+    pub(crate) message: String,
     component: Option<String>,
 }
 

@@ -144,6 +144,10 @@ fn names(paths: &[PathBuf]) -> String {
 /// contents of an index.
 fn is_index(path: &Path, kinds: &Kinds) -> bool {
     let name = path.file_name().and_then(|name| name.to_str());
+    // The index of Keras, whose shards are `model_00000.weights.h5` and so on.
+    if name.is_some_and(|name| name.ends_with(".weights.json")) {
+        return matches!(shards_of(path), Ok(Some(_)));
+    }
     let stem = name.and_then(|name| name.strip_suffix(".index.json"));
     stem.is_some_and(|stem| {
         kinds.of_extension(stem.as_ref()).is_some() || !matches!(shards_of(path), Ok(None))
