@@ -30,7 +30,8 @@ pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Qua
         found.iter().for_each(|weight| model.take(weight));
         weights.extend(found);
     }
-    Ok(Quantized { file: file.clone(), weights })
+    let warnings = unused_scales(&model);
+    Ok(Quantized { file: file.clone(), weights, warnings })
 }
 
 /// The quantized weights of a file.
@@ -38,6 +39,8 @@ pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Qua
 pub struct Quantized {
     file: File,
     weights: Vec<Weight>,
+    /// What no weight says.
+    warnings: Vec<Warning>,
 }
 
 impl Quantized {
@@ -88,8 +91,7 @@ impl Quantized {
     ///
     /// Code `duplicate-name` if a weight has the name of another tensor; as [`File::attributes`].
     pub fn logical(self, float: Option<FloatType>) -> Result<File> {
-        let Quantized { file, weights } = self;
-        let mut warnings: Vec<Warning> = Vec::new();
+        let Quantized { file, weights, mut warnings } = self;
         let (mut objects, mut names, mut parts) = (HashMap::new(), HashMap::new(), HashSet::new());
         let mut keys = HashSet::new();
         let latest = Latest::default();
@@ -153,6 +155,23 @@ impl Quantized {
         }
         Ok(warnings)
     }
+}
+
+/// Scales that no weight was made of: the tensor that they have the name of is not quantized.
+fn unused_scales(model: &Model<'_>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for end in ["weight_scale", "weight_scale_inv"] {
+        for stem in model.ending(end) {
+            let name = format!("{stem}weight");
+            let Some(weight) = model.get(&name) else { continue };
+            let message = format!(
+                "{stem}{end} is a scale, and {name} is of the type {}: it is taken as it is, and not multiplied",
+                weight.value_type
+            );
+            warnings.push(Warning::new("quantized-scale", message).with_object(&name));
+        }
+    }
+    warnings
 }
 
 /// The values of the codes of a byte, of this logical type or dtype.

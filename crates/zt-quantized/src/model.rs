@@ -24,6 +24,8 @@ pub struct Model<'f> {
     header: HashMap<String, String>,
     /// Tensors that weights were made of.
     taken: HashSet<String>,
+    /// The type of most floating-point tensors.
+    most: FloatType,
 }
 
 /// The shape and the type of a plain array.
@@ -80,7 +82,11 @@ impl<'f> Model<'f> {
         let attributes = file.attributes()?.unwrap_or_default();
         let text = |text: &zt::Value| text.as_str().map(str::to_owned);
         let header = attributes.iter().filter_map(|(key, value)| Some((text(key)?, text(value)?)));
-        Ok(Model { file, settings, tensors, header: header.collect(), taken: HashSet::new() })
+        let count =
+            |name: &str| tensors.values().filter(|it: &&Shape<'_>| *it.value_type == *name).count();
+        let most = if count("f16") > count("bf16") { FloatType::F16 } else { FloatType::BF16 };
+        let (header, taken) = (header.collect(), HashSet::new());
+        Ok(Model { file, settings, tensors, header, taken, most })
     }
 
     /// What the files beside the weights say.
@@ -181,14 +187,8 @@ impl<'f> Model<'f> {
             Some("float16") => FloatType::F16,
             Some("float32") => FloatType::F32,
             Some(_) => FloatType::BF16,
-            None => self.most(),
+            None => self.most,
         }
-    }
-
-    /// The type of most floating-point tensors.
-    fn most(&self) -> FloatType {
-        let count = |name: &str| self.tensors.values().filter(|it| *it.value_type == *name).count();
-        if count("f16") > count("bf16") { FloatType::F16 } else { FloatType::BF16 }
     }
 
     /// The 16-bit type of a tensor, or else [`Model::float`].

@@ -47,7 +47,8 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let of = |part: &str| format!("{layer}{part}");
     let rule = |what: String| Fault::Rule { dialect: NAME, what };
     let settings = model.settings();
-    if let Some(version) = settings.text("version").filter(|it| !it.eq_ignore_ascii_case("gemm")) {
+    let version = settings.text("version").or(settings.text("checkpoint_format"));
+    if let Some(version) = version.filter(|it| !it.eq_ignore_ascii_case("gemm")) {
         return Err(Fault::Unknown { dialect: NAME, what: format!("the version {version}") }.into());
     }
     if let Some(bits) =

@@ -7,14 +7,15 @@
 //! | a tensor `scaled_fp8` under the prefix of the model, with `X.scale_weight` | the oldest |
 //!
 //! Sources: `comfy/ops.py` of ComfyUI and comfy-kitchen 0.2.40. Every scale multiplies. Of NVFP4, the even column has
-//! the high half of a byte, and scales lie in tiles of 128 rows and 4 columns.
+//! the high half of a byte. Scales of NVFP4 and MXFP8 lie in tiles of 128 rows and 4 columns. Weights that are rotated
+//! (`convrot`) are named, and not computed.
 
 use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 use zt::{DType, FloatType, Result};
 
-use crate::dialects::{Dialect, E2M1, scaled};
+use crate::dialects::{Dialect, E2M1, exponents, scaled};
 use crate::fault::Fault;
 use crate::model::Model;
 use crate::values::codes::Codes;
@@ -95,7 +96,9 @@ fn layers(model: &Model<'_>) -> Result<BTreeMap<String, Result<String>>> {
 }
 
 fn format_of(json: &Value) -> Option<String> {
-    json.get("format")?.as_str().map(str::to_owned)
+    let format = json.get("format")?.as_str()?;
+    let is_rotated = json.get("convrot").and_then(Value::as_bool) == Some(true);
+    Some(if is_rotated { format!("{format} with convrot") } else { format.to_owned() })
 }
 
 fn weight(model: &Model<'_>, layer: &str, format: Result<String>) -> Weight {
@@ -104,7 +107,8 @@ fn weight(model: &Model<'_>, layer: &str, format: Result<String>) -> Weight {
     let parts: Vec<String> = parts.filter(|part| model.get(part).is_some()).collect();
     let mut dialect = FP8;
     let formula = format.and_then(|format| match &*format {
-        "float8_e4m3fn" | "float8_e5m2" | "mxfp8" | "int8_tensorwise" => {
+        "mxfp8" => mxfp8(model, layer),
+        "float8_e4m3fn" | "float8_e5m2" | "int8_tensorwise" => {
             model.need(FP8, &of("weight_scale"))?;
             scaled::bytes(model, FP8, &of("weight"), &of("weight_scale"))
         }
@@ -131,6 +135,18 @@ fn nvfp4(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let grid = formula.grid();
     let scale = Codes::tiled(model.tensor(NVFP4, &of("weight_scale"))?, grid)?;
     formula.scale(scale)?.global(model.tensor(NVFP4, &of("weight_scale_2"))?, false)
+}
+
+/// FP8 whose scales are exponents for 32 columns, in tiles.
+fn mxfp8(model: &Model<'_>, layer: &str) -> Result<Formula> {
+    let of = |part: &str| format!("{layer}.{part}");
+    let formula = scaled::alone(model, FP8, &of("weight"))?.groups_of(32)?;
+    let grid = formula.grid();
+    let tensor = model.tensor(FP8, &of("weight_scale"))?;
+    formula.scale(match model.need(FP8, &of("weight_scale"))?.is(DType::U8) {
+        true => Codes::tiled_bytes(tensor, exponents()?, grid)?,
+        false => Codes::tiled(tensor, grid)?,
+    })
 }
 
 /// A layer of the oldest way. ComfyUI takes 1 for a scale that is missing.

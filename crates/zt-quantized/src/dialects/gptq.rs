@@ -24,18 +24,20 @@ impl Dialect for Gptq {
     }
 
     fn weights(&self, model: &Model<'_>) -> Result<Vec<Weight>> {
-        let method = model.settings().method();
+        let settings = model.settings();
+        let method = settings.method();
         let mut weights = Vec::new();
         for layer in model.ending("qweight") {
             let of = |part: &str| format!("{layer}{part}");
             let shape = |part: &str| model.get(&of(part)).map(|it| it.shape);
             // AWQ packs the outputs, so its scales have more columns.
+            let is_auto_awq = settings.text("packing_format").is_some_and(|it| it.contains("awq"));
             let is_gptq = match (shape("qweight"), shape("scales")) {
                 (Some([_, outputs]), Some([_, scales])) => outputs == scales,
                 _ => false,
             };
             if method == Some("gptq")
-                || (method != Some("awq") && (is_gptq || shape("g_idx").is_some()))
+                || (method != Some("awq") && !is_auto_awq && (is_gptq || shape("g_idx").is_some()))
             {
                 let parts = ["qweight", "qzeros", "scales", "g_idx"].map(of).into_iter();
                 let parts = parts.filter(|part| model.get(part).is_some());
@@ -53,7 +55,14 @@ impl Dialect for Gptq {
 fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let of = |part: &str| format!("{layer}{part}");
     let rule = |what: String| Fault::Rule { dialect: NAME, what };
+    let unknown = |format: &str| {
+        let what = format!("the format {format} of codes");
+        zt::Error::from(Fault::Unknown { dialect: NAME, what })
+    };
     let settings = model.settings();
+    if let Some(method) = settings.method().filter(|it| !["gptq", "auto-round"].contains(it)) {
+        return Err(unknown(method));
+    }
     let matrix = |part: &str, dtype: Option<DType>| {
         let found = model.need(NAME, &of(part))?;
         match *found.shape {
@@ -71,7 +80,13 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     }
     let words =
         |count: u64, bits: u32| count.checked_mul(bits.into()).map(|bits| bits.div_ceil(32));
-    let bits = match settings.number("bits") {
+    // Single layers may have settings of their own, by patterns of their names.
+    let is_mixed =
+        settings.get("dynamic").and_then(|it| it.as_object()).is_some_and(|it| !it.is_empty());
+    let fits = |bits: &u64| {
+        u32::try_from(*bits).is_ok_and(|bits| words(outputs, bits) == Some(zero_words))
+    };
+    let bits = match settings.number("bits").filter(|bits| !is_mixed || fits(bits)) {
         Some(bits) => u32::try_from(bits).ok(),
         None => [2, 3, 4, 8].into_iter().find(|bits| words(outputs, *bits) == Some(zero_words)),
     };
@@ -91,8 +106,10 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
         return Err(Fault::Missing { dialect: NAME, part: order }.into());
     }
     let size = match settings.get("group_size").and_then(|it| it.as_i64()) {
-        Some(size) => u64::try_from(size).ok().filter(|size| *size > 0).unwrap_or(inputs),
-        None => inputs.div_ceil(groups.max(1)),
+        Some(size) if !is_mixed => {
+            u64::try_from(size).ok().filter(|size| *size > 0).unwrap_or(inputs)
+        }
+        _ => inputs.div_ceil(groups.max(1)),
     };
     if inputs.div_ceil(size.max(1)) != groups {
         let what = format!(
@@ -119,9 +136,13 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
         values,
         grid,
     )?;
-    let shift = match settings.text("checkpoint_format") {
+    let format = settings.text("checkpoint_format").or(settings.text("format"));
+    let is_marlin = settings.get("is_marlin_format").and_then(|it| it.as_bool()) == Some(true);
+    let shift = match format.or(settings.text("packing_format")) {
+        _ if is_marlin => return Err(unknown("marlin")),
         Some("gptq_v2") => 0.0,
-        _ => 1.0,
+        None | Some("gptq" | "auto_round:auto_gptq" | "auto_round:gptq") => 1.0,
+        Some(format) => return Err(unknown(format)),
     };
     let formula = formula.scale(scale)?.zero(zeros, shift)?;
     match has_order {

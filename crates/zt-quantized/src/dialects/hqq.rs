@@ -53,7 +53,15 @@ impl Dialect for Hqq {
             let float = model.float_of(&of("scale"));
             Weight::new(of("weight"), NAME, parts, float, formula(model, layer))
         };
-        Ok(model.ending("W_q").into_iter().map(weight).collect())
+        // A model may call its queries so.
+        let is_hqq = |layer: &&str| {
+            let has = |part: &str| model.get(&format!("{layer}{part}")).is_some();
+            let codes = model.get(&format!("{layer}W_q"));
+            has("nbits")
+                || codes.is_some_and(|it| it.is(DType::U8) || it.is(DType::I32))
+                    && (has("scale") || has("zero"))
+        };
+        Ok(model.ending("W_q").into_iter().filter(is_hqq).map(weight).collect())
     }
 }
 
@@ -75,16 +83,22 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let shape = model.integers(NAME, &of("shape"))?;
     let bits = u32::try_from(one("nbits")?).unwrap_or(0);
     let count = zt::formats::element_count(&shape).ok_or(Fault::TooLong)?;
-    let group = one("group_size")?;
-    if model.get(&of("W_q")).is_some_and(|it| it.dtype != DType::U8)
-        || ![1, 2, 4, 8].contains(&bits)
+    let axis = one("axis")?;
+    // Without a size, the other dimensions are one group.
+    let group = match (model.get(&of("group_size")), axis) {
+        (Some(_), _) => one("group_size")?,
+        (None, 0) => shape.first().copied().unwrap_or(0),
+        (None, _) => count.checked_div(shape.first().copied().unwrap_or(0)).unwrap_or(0),
+    };
+    let word = if bits == 3 { DType::I32 } else { DType::U8 };
+    if model.get(&of("W_q")).is_some_and(|it| it.dtype != word) || ![1, 2, 3, 4, 8].contains(&bits)
     {
         return Err(unknown(&format!("codes of {bits} bits in other words than bytes")));
     }
     let others = count.checked_div(group).filter(|others| others.checked_mul(group) == Some(count));
     let others =
         others.ok_or_else(|| rule(format!("groups of {group} values do not fit {shape:?}")))?;
-    let ([rows, columns], block) = match one("axis")? {
+    let ([rows, columns], block) = match axis {
         1 => ([others, group], [1, u64::MAX]),
         0 => ([group, others], [u64::MAX, 1]),
         axis => return Err(rule(format!("the axis {axis}"))),

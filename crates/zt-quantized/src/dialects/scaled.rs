@@ -3,7 +3,7 @@
 //! | codes | scale | who writes it |
 //! | --- | --- | --- |
 //! | `X.weight`, FP8 | `X.weight_scale_inv`: blocks | DeepSeek-V3, `weight_dequant` of its `inference/kernel.py` |
-//! | `X.weight`, FP8 or int8 | `X.weight_scale`: all, a row or a block | compressed-tensors, `NaiveQuantizationCompressor`; ModelOpt |
+//! | `X.weight`, FP8 or int8 | `X.weight_scale`: all, a row or a block; `X.weight_zero_point`, `X.weight_g_idx` | compressed-tensors, `NaiveQuantizationCompressor`; ModelOpt |
 //! | `X.weight`, FP8 | `X.weight_scale`, E8M0 in U8: 32 columns | MXFP8 of compressed-tensors and ModelOpt |
 //! | `X.weight`, FP8 or FP4 in int8 | `X.scale`, E8M0: blocks, or 32 columns | DeepSeek-V4 |
 
@@ -61,7 +61,12 @@ impl Dialect for Scaled {
                     bytes(model, dialect, &name, &scale)
                 };
                 let float = model.float_of(&scale);
-                weights.push(Weight::new(name.clone(), dialect, [name, scale], float, formula));
+                let parts = [name.clone(), scale.clone()].into_iter();
+                let parts =
+                    parts.chain(beside(&scale).into_iter().filter(|it| model.get(it).is_some()));
+                let formula = formula.and_then(|formula| plain(model, stem, formula));
+                let weight = Weight::new(name, dialect, parts, float, formula);
+                weights.push(with_inputs(model, stem, weight));
             }
         }
         Ok(weights)
@@ -72,16 +77,14 @@ impl Dialect for Scaled {
 fn layers<'m>(model: &'m Model<'_>) -> Vec<(&'m str, Vec<String>)> {
     let layers = model.ending("weight").into_iter();
     let scales = |stem: &str| SCALES.map(|scale| format!("{stem}{scale}")).to_vec();
-    layers
-        .filter(|stem| stem.is_empty() || stem.ends_with('.'))
-        .map(|stem| (stem, scales(stem)))
-        .collect()
+    layers.map(|stem| (stem, scales(stem))).collect()
 }
 
-/// Parameters that are no `weight` of a layer, such as stacked experts: `NAME` with `NAME_scale_inv` or `NAME_scale`.
+/// Parameters that are no `weight` of a layer, such as stacked experts: `NAME` with `NAME_scale_inv`, `NAME_scale` or
+/// `NAME_weight_scale`.
 fn experts<'m>(model: &'m Model<'_>) -> Vec<(&'m str, Vec<String>)> {
     let mut found = Vec::new();
-    for end in ["_scale_inv", "_scale"] {
+    for end in ["_weight_scale", "_scale_inv", "_scale"] {
         for stem in model.ending(end).into_iter().filter(|stem| !stem.ends_with("weight")) {
             found.push((stem, vec![format!("{stem}{end}")]));
         }
@@ -133,22 +136,101 @@ pub(super) fn bytes(
     name: &str,
     scale: &str,
 ) -> Result<Formula> {
-    let formula = alone(model, dialect, name)?;
+    let codes = model.need(dialect, name)?.clone();
     let scales = model.need(dialect, scale)?.clone();
-    let [count, rows, columns] = matrix(model.need(dialect, name)?)?;
     let is_e8m0 = scales.is(DType::U8);
-    let blocks = blocks(model, [count, rows, columns], &scales, is_e8m0);
+    let leading = leading(&codes, &scales).filter(|_| !is_e8m0);
+    let [count, rows, columns] = match leading {
+        Some(matrix) => matrix,
+        None => matrix(&codes)?,
+    };
+    let values = byte_values(&codes.value_type)?;
+    let tensor = model.tensor(dialect, name)?;
+    let all = Codes::packed(tensor, Packing::bytes(), values, [count, rows, columns])?;
+    let formula = Formula::new(codes.shape, all)?;
+    // Blocks of ModelOpt may have dimensions of one between theirs.
+    let blocks = match *scales.shape {
+        _ if leading.is_some() => Some([1, u64::MAX]),
+        [r, 1, c, 1] if codes.shape.len() == 2 => {
+            let shape = &[r, c][..];
+            blocks(model, [count, rows, columns], &Shape { shape, ..scales.clone() }, is_e8m0)
+        }
+        _ => blocks(model, [count, rows, columns], &scales, is_e8m0),
+    };
     let Some([block_rows, block_columns]) = blocks else {
         let (name, shape) = (scale.to_owned(), scales.shape.to_vec());
         return Err(Fault::Shape { name, shape, count, rows, columns }.into());
     };
     let formula = formula.block(block_rows, block_columns);
-    let scale = scale_codes(model, dialect, scale, is_e8m0, formula.grid())?;
-    // One scale for all of several matrices.
-    if scales.count() == 1 && count > 1 {
-        return formula.global(model.tensor(dialect, scale.tensor().tensor().name())?, false);
+    let [zero, order] = beside(scale);
+    let is_one = scales.count() == 1 && count > 1;
+    let scale = match is_one {
+        // One scale for all of several matrices.
+        true => return one_scale(model, dialect, formula, scale, [&zero, &order]),
+        false => scale_codes(model, dialect, scale, is_e8m0, formula.grid())?,
+    };
+    let mut formula = formula.scale(scale)?;
+    if model.get(&zero).is_some() {
+        let grid = formula.grid();
+        formula = formula.zero(Codes::numbers(model.tensor(dialect, &zero)?, grid)?, 0.0)?;
     }
-    formula.scale(scale)
+    if model.get(&order).is_some() {
+        formula = formula.groups(model.tensor(dialect, &order)?)?;
+    }
+    Ok(formula)
+}
+
+fn one_scale(
+    model: &Model<'_>,
+    dialect: &'static str,
+    formula: Formula,
+    scale: &str,
+    others: [&String; 2],
+) -> Result<Formula> {
+    if let Some(other) = others.into_iter().find(|other| model.get(other).is_some()) {
+        let what = format!("{other} beside one scale for several matrices");
+        return Err(Fault::Unknown { dialect, what }.into());
+    }
+    formula.global(model.tensor(dialect, scale)?, false)
+}
+
+/// The zero points, and the groups of columns, that may lie beside a scale.
+fn beside(scale: &str) -> [String; 2] {
+    let stem = scale.strip_suffix("scale").unwrap_or(scale);
+    ["zero_point", "g_idx"].map(|part| format!("{stem}{part}"))
+}
+
+/// The matrix of codes whose leading dimensions each have a scale, such as those of a convolution: one row each.
+fn leading(codes: &Shape<'_>, scales: &Shape<'_>) -> Option<[u64; 3]> {
+    let shared = scales.shape.iter().zip(codes.shape).take_while(|(a, b)| a == b).count();
+    let (outer, inner) = codes.shape.split_at_checked(shared)?;
+    let is_leading = !outer.is_empty()
+        && inner.len() > 1
+        && scales.shape.get(shared..)?.iter().all(|len| *len == 1);
+    let product = |dimensions: &[u64]| zt::formats::element_count(dimensions);
+    is_leading.then_some([1, product(outer)?, product(inner)?])
+}
+
+/// The formula of a layer that nothing else is added to.
+pub(super) fn plain(model: &Model<'_>, layer: &str, formula: Formula) -> Result<Formula> {
+    match model.get(&format!("{layer}svdquant_lora_a")) {
+        None => Ok(formula),
+        Some(_) => {
+            let what = format!("the product {layer}svdquant_lora_a, which is added to the weight,");
+            Err(Fault::Unknown { dialect: NAME, what }.into())
+        }
+    }
+}
+
+/// The weight of a layer whose inputs may be multiplied, too.
+pub(super) fn with_inputs(model: &Model<'_>, layer: &str, weight: Weight) -> Weight {
+    let scale = format!("{layer}pre_quant_scale");
+    if model.get(&scale).is_none() {
+        return weight;
+    }
+    let message =
+        format!("{scale} multiplies the inputs of the layer: it is kept, and is not in the weight");
+    weight.with_warning("quantized-scale", message)
 }
 
 /// Scales that are numbers, or exponents of E8M0 in U8.
@@ -160,9 +242,6 @@ pub(super) fn scale_codes(
     grid: [u64; 3],
 ) -> Result<Codes> {
     let tensor = model.tensor(dialect, name)?;
-    if tensor.tensor().element_count() == Some(1) {
-        return Codes::numbers(tensor, [1, 1, 1]);
-    }
     match is_e8m0 {
         true => Codes::packed(tensor, Packing::bytes(), exponents()?, grid),
         false => Codes::numbers(tensor, grid),
@@ -189,6 +268,11 @@ fn blocks(
             return None;
         }
     }
+    if is_e8m0 {
+        // A block of 32 columns, always.
+        let grid = [rows, columns.div_ceil(32)];
+        return scales.shape.ends_with(&grid).then_some([1, 32]);
+    }
     if found == 1 || (found == count && (count > 1 || scales.shape.len() < 2)) {
         return Some([ALL, ALL]);
     }
@@ -200,19 +284,19 @@ fn blocks(
         [.., r] if found == rows_of_all && *r == rows => [rows, 1],
         _ => return None,
     };
-    if grid_columns == 1 && grid_rows == rows && !is_e8m0 {
+    if grid_columns == 1 && grid_rows == rows {
         return (found == rows_of_all).then_some([1, ALL]);
     }
     if grid_rows == rows
         && let Some(group) = ratio(columns, grid_columns)
     {
-        return (!is_e8m0 || group == 32).then_some([1, group]);
+        return Some([1, group]);
     }
     Some([side(rows, grid_rows)?, side(columns, grid_columns)?])
 }
 
 /// The block that the settings give.
-fn configured(model: &Model<'_>) -> Option<[u64; 2]> {
+pub(super) fn configured(model: &Model<'_>) -> Option<[u64; 2]> {
     let settings = model.settings();
     let groups = settings.get("config_groups").and_then(|groups| groups.as_object());
     let mut weights = groups.into_iter().flat_map(|groups| groups.values());

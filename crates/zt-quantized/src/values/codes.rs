@@ -59,6 +59,22 @@ impl Codes {
         Codes { tensor, decoder: None, count, rows, columns, is_tiled: true }.checked()
     }
 
+    /// As [`Codes::tiled`], for codes of a byte.
+    ///
+    /// # Errors
+    ///
+    /// As [`Codes::packed`].
+    pub(crate) fn tiled_bytes(
+        tensor: OwnedTensor,
+        values: Vec<f32>,
+        grid: [u64; 3],
+    ) -> Result<Self> {
+        let found = values.len();
+        let decoder = Decoder::new(Packing::bytes(), values);
+        let decoder = decoder.ok_or(Fault::Values { found, bits: 8 })?;
+        Codes { decoder: Some(decoder), ..Codes::tiled(tensor, grid)? }.checked()
+    }
+
     fn checked(self) -> Result<Self> {
         let expected = || {
             let [rows, byte_len] = self.stored()?;
@@ -95,8 +111,10 @@ impl Codes {
     /// Stored rows of one matrix, and the bytes of each.
     fn stored(&self) -> Option<[u64; 2]> {
         match &self.decoder {
-            Some(Decoder { packing, .. }) => packing.stored(self.rows, self.columns),
-            None => {
+            Some(Decoder { packing, .. }) if !self.is_tiled => {
+                packing.stored(self.rows, self.columns)
+            }
+            _ => {
                 let width = element_len(&self.tensor);
                 let [rows, columns] = if self.is_tiled {
                     [
@@ -138,7 +156,7 @@ impl Codes {
         };
         // The first row and column that are loaded, and the stored rows and bytes of a row.
         let (row, column, lines, bytes) = match &self.decoder {
-            None if self.is_tiled => (0, 0, 0..stored_rows, 0..row_len),
+            _ if self.is_tiled => (0, 0, 0..stored_rows, 0..row_len),
             None => {
                 let width = element_len(&self.tensor);
                 let bytes = columns.start.strict_mul(width)..columns.end.strict_mul(width);
@@ -163,6 +181,9 @@ impl Codes {
         let read = Lines { first: matrix.strict_mul(stored_rows), lines, bytes, row_len };
         let (bytes, stride, before) = read.read(&self.tensor, self.count, stored_rows)?;
         let numbers = match &self.decoder {
+            Some(decoder) if self.is_tiled => {
+                Some(bytes.iter().map(|code| decoder.value((*code).into(), 0)).collect())
+            }
             Some(_) => None,
             None => Some(numbers(&self.tensor, &bytes)?),
         };
@@ -222,9 +243,10 @@ impl Tile {
             }
             Along::Parts => {
                 let part = in_memory(self.stored_rows);
-                let byte = r.strict_rem(part).strict_mul(self.stride).strict_add(c);
-                let unit = self.bytes.get(byte).copied().unwrap_or(0);
-                (unit.into(), r.strict_div(part))
+                let line = r.strict_rem(part).strict_mul(self.stride);
+                let start = line.strict_add(c.strict_mul(len));
+                let unit = self.bytes.get(start..start.strict_add(len)).unwrap_or_default();
+                (unit_of(unit), r.strict_div(part))
             }
         };
         decoder.value(unit, at)

@@ -17,6 +17,8 @@ pub struct Packing {
     byte_len: usize,
     /// By code: the bit at which it begins.
     shifts: Vec<u32>,
+    /// The words that a line of a stream is made of, in bytes: it may end within a unit. None: whole units.
+    word: Option<u64>,
     along: Along,
 }
 
@@ -48,7 +50,7 @@ impl Packing {
     fn stream(bits: u32, codes: u32) -> Self {
         let shifts = (0..codes).map(|code| code.strict_mul(bits)).collect();
         let byte_len = codes.strict_mul(bits).div_ceil(8) as usize;
-        Packing { bits, byte_len, shifts, along: Along::Row }
+        Packing { bits, byte_len, shifts, word: None, along: Along::Row }
     }
 
     /// As many codes as fit in words of 4 bytes, the lowest bits first. Bits that are left over are unused.
@@ -61,15 +63,12 @@ impl Packing {
     pub fn ordered(bits: u32, byte_len: usize, places: &[u32]) -> Self {
         let bits = bits.clamp(1, 8);
         let shifts = places.iter().map(|place| place.strict_mul(bits)).collect();
-        Packing { bits, byte_len: byte_len.clamp(1, 16), shifts, along: Along::Row }
+        Packing { bits, byte_len: byte_len.clamp(1, 16), shifts, word: None, along: Along::Row }
     }
 
     /// The same stream of codes, in whole words of `word` bytes: a row ends with its last word.
     pub fn in_words(self, word: usize) -> Self {
-        let bits = (word.clamp(1, 4) as u64).strict_mul(8);
-        let is_whole = |codes: &u32| u64::from(codes.strict_mul(self.bits)).is_multiple_of(bits);
-        let codes = (1..=32).find(is_whole).unwrap_or(32);
-        Packing::stream(self.bits, codes)
+        Packing { word: Some(word.clamp(1, 4) as u64), ..self }
     }
 
     /// Two codes a byte, the first in the high half.
@@ -77,15 +76,23 @@ impl Packing {
         Packing::ordered(4, 1, &[1, 0])
     }
 
-    /// The same units along the rows of one column, in words of `word` bytes.
+    /// The same codes along the rows of one column, in units of whole words of `word` bytes.
     pub fn down_columns(self, word: usize) -> Self {
-        let word = word.max(1);
-        Packing { along: Along::Column { word }, ..self.in_words(word) }
+        let word = word.clamp(1, 4);
+        if self.byte_len.is_multiple_of(word) {
+            return Packing { along: Along::Column { word }, ..self };
+        }
+        let bits = (word as u64).strict_mul(8);
+        let is_whole = |codes: &u32| u64::from(codes.strict_mul(self.bits)).is_multiple_of(bits);
+        let codes = (1..=32).find(is_whole).unwrap_or(32);
+        let units = Packing::stream(self.bits, codes);
+        Packing { word: Some(word as u64), along: Along::Column { word }, ..units }
     }
 
-    /// Bytes with codes of as many parts of the rows as there are codes: the first part has the high bits.
+    /// Bytes, or words of 4 bytes for 3 bits, with codes of as many parts of the rows as there are codes: the first part
+    /// has the high bits.
     pub fn parts(bits: u32) -> Self {
-        let stream = Packing::bits(bits);
+        let stream = if bits == 3 { Packing::words(3) } else { Packing::bits(bits) };
         let shifts = stream.shifts.iter().rev().copied().collect();
         Packing { shifts, along: Along::Parts, ..stream }
     }
@@ -112,14 +119,21 @@ impl Packing {
     /// Rows and bytes of a row of what is stored for a matrix of `rows` and `columns`.
     pub(crate) fn stored(&self, rows: u64, columns: u64) -> Option<[u64; 2]> {
         let units = |count: u64| count.div_ceil(self.codes());
+        // Bytes of a line of so many codes.
+        let line = |count: u64| match self.word {
+            None => units(count).checked_mul(self.byte_len()),
+            Some(word) => {
+                let bits = count.checked_mul(self.bits.into())?;
+                bits.div_ceil(word.checked_mul(8)?).checked_mul(word)
+            }
+        };
         match self.along {
-            Along::Row => Some([rows, units(columns).checked_mul(self.byte_len())?]),
+            Along::Row => Some([rows, line(columns)?]),
             Along::Column { word } => {
                 let word = word as u64;
-                let words = self.byte_len().checked_div(word)?;
-                Some([units(rows).checked_mul(words)?, columns.checked_mul(word)?])
+                Some([line(rows)?.checked_div(word)?, columns.checked_mul(word)?])
             }
-            Along::Parts => Some([units(rows), columns]),
+            Along::Parts => Some([units(rows), columns.checked_mul(self.byte_len())?]),
         }
     }
 

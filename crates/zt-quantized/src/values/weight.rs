@@ -268,6 +268,8 @@ impl Formula {
                 Scale::Plain(codes) | Scale::Nested { codes, .. } => codes,
             };
             let step = SCALES.checked_div(columns).unwrap_or(1).max(1);
+            // Shapes without values may be of any length.
+            let count = if rows == 0 || columns == 0 { 0 } else { count };
             for matrix in 0..count {
                 let mut row = 0;
                 while row < rows {
