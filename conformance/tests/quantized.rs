@@ -169,6 +169,29 @@ fn faults_are_named() {
     }
 }
 
+/// Codes are read in parts, and a digest is of all of them.
+#[test]
+fn a_flipped_bit_in_codes_or_scales_is_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quantized/01-deepseek-fp8/model");
+    let input = Kinds::builtin().open(folder, InputOptions::new()).unwrap();
+    let mut bytes = Vec::new();
+    let options = ConvertOptions::new(zt_convert::ZT);
+    Kinds::builtin().convert(&[input], &mut bytes, &options).unwrap();
+    let file = zt_convert::Kinds::builtin()
+        .open_source(zt::Memory::new(bytes.clone()), InputOptions::new());
+    let file = file.unwrap().into_file();
+    let name = "model.layers.0.self_attn.q_proj.weight";
+    for part in [name.to_owned(), format!("{name}_scale_inv")] {
+        let place = file.tensor(&part).unwrap().component("data").unwrap().blob.span.offset();
+        let mut damaged = bytes.clone();
+        damaged[usize::try_from(place).unwrap()] ^= 1;
+        let options = InputOptions::new().logical(Logical::new());
+        let model = Kinds::builtin().open_source(zt::Memory::new(damaged), options).unwrap();
+        let error = model.file().tensor(name).unwrap().to_dense().unwrap_err();
+        assert_eq!(error.code(), "digest-mismatch", "{part}");
+    }
+}
+
 #[test]
 fn casts_of_stored_codes_keep_them() {
     for (folder, truth) in cases() {

@@ -368,6 +368,7 @@ impl Lines {
     fn read(&self, tensor: &OwnedTensor, count: u64, rows: u64) -> Result<(Vec<u8>, usize, usize)> {
         let width = element_len(tensor);
         let of = tensor.tensor();
+        verify(tensor)?;
         let is_whole_row = self.bytes == (0..self.row_len);
         let lines = self.first.strict_add(self.lines.start)..self.first.strict_add(self.lines.end);
         if !is_whole_row && self.lines.end.strict_sub(self.lines.start) > 1 {
@@ -418,6 +419,19 @@ impl Lines {
         let (_, elements) = part.into_elements();
         Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)))
     }
+}
+
+/// Compares the digest of a tensor of which only parts are read, the first time, unless its chunks have their own. Of a
+/// long one that comes over a network the parts are worth more than the digest, as in [`zt::Tensor::slice`].
+fn verify(tensor: &OwnedTensor) -> Result<()> {
+    const LONG: u64 = 1 << 20;
+    let (role, of) = (data(tensor)?, tensor.tensor());
+    let blob = &of.component(role)?.blob;
+    let is_far = of.is_remote() && blob.span.byte_len() > LONG;
+    if blob.chunks.is_some() || is_far || of.is_verified(role)? {
+        return Ok(());
+    }
+    of.verify(role)
 }
 
 /// The role of the only component of a plain array.
