@@ -135,7 +135,7 @@ fn write(kind: &dyn FileKind, writer: &dyn FileWriter, file: &File) -> zt::Resul
     let options = ConvertOptions::new(kind.kind());
     let mut job = Job::new(kind.kind(), &options);
     let mut sink = Sink::new(&mut bytes);
-    writer.write(Merged::of(file)?, &mut sink, &mut job)?;
+    writer.write(Merged::of(file, job.options)?, &mut sink, &mut job)?;
     job.check()?;
     io::Write::flush(&mut sink)?;
     drop(sink);

@@ -39,7 +39,7 @@ fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary
     let mut bytes = Vec::new();
     let mut sink = Sink::new(&mut bytes);
     let mut job = Job::new(options.target, options);
-    kind.writer().unwrap().write(Merged::of(file)?, &mut sink, &mut job)?;
+    kind.writer().unwrap().write(Merged::of(file, job.options)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;

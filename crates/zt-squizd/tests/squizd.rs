@@ -36,7 +36,7 @@ fn opened(bytes: Vec<u8>, strict: bool) -> File {
 fn to(options: &ConvertOptions<'_>, file: &File) -> zt::Result<(Vec<u8>, Summary)> {
     let mut bytes = Vec::new();
     let (mut sink, mut job) = (Sink::new(&mut bytes), Job::new(SQUIZD, options));
-    Squizd.write(Merged::of(file)?, &mut sink, &mut job)?;
+    Squizd.write(Merged::of(file, job.options)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use zt::{Attributes, Entry, File, FloatType, Registry, Result, Tensor};
 
+use crate::outgoing::ConvertOptions;
+
 /// All objects of all inputs, and the attributes of the files.
 #[derive(Debug)]
 pub struct Merged<'i> {
@@ -16,13 +18,16 @@ pub struct Merged<'i> {
 }
 
 impl<'i> Merged<'i> {
-    /// All of one file.
+    /// All of one file, cast as the options say.
     ///
     /// # Errors
     ///
     /// The fault of an object, or of the attributes.
-    pub fn of(file: &'i File) -> Result<Self> {
-        let incoming = |entry: Entry<'i>| Ok(Incoming::new(entry.tensor()?, file.registry()));
+    pub fn of(file: &'i File, options: &ConvertOptions<'_>) -> Result<Self> {
+        let incoming = |entry: Entry<'i>| {
+            let incoming = Incoming::new(entry.tensor()?, file.registry());
+            Ok(Incoming { dtype: options.dtype, ..incoming })
+        };
         let objects = file.entries().into_iter().map(incoming);
         Ok(Merged {
             objects: objects.collect::<Result<_>>()?,

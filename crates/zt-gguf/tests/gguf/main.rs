@@ -68,7 +68,7 @@ fn write_to(
     file: &File,
 ) -> zt::Result<Summary> {
     let (mut sink, mut job) = (Sink::new(out), Job::new(GGUF, options));
-    Gguf.write(Merged::of(file)?, &mut sink, &mut job)?;
+    Gguf.write(Merged::of(file, job.options)?, &mut sink, &mut job)?;
     job.check()?;
     job.end_attributes();
     sink.flush()?;

@@ -416,7 +416,7 @@ impl File {
     /// let other = file.replace(|name, object| {
     ///     let mut object = object.clone();
     ///     object.components[0].1.blob = zt::Blob::raw(zt::Span::new(0, 4)?);
-    ///     Some((object, Arc::new(Memory::new(1f32.to_le_bytes()))))
+    ///     Some(Ok((object, Arc::new(Memory::new(1f32.to_le_bytes())))))
     /// })?;
     /// assert_eq!(*other.tensor("bias")?.values::<f32>()?, [1.0]);
     /// # Ok::<(), zt::Error>(())
