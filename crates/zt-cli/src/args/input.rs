@@ -78,6 +78,10 @@ pub(crate) struct InputArgs {
     #[arg(skip)]
     pub(crate) check: Check,
 
+    /// Whether all scales of --logical are looked at: a command that reads a part of the values does not.
+    #[arg(skip)]
+    pub(crate) checks_scales: bool,
+
     /// Whether one of the files is a delta of BASE.
     #[arg(skip)]
     is_base_used: AtomicBool,
@@ -123,7 +127,8 @@ impl InputArgs {
         kind: Option<Kind>,
         float: Option<FloatType>,
     ) -> Result<Opened, Failure> {
-        let open = |path| self.open_whole(path, kind, Truncated::Opened, float);
+        let logical = Logical::new().float(float).checks_scales(true);
+        let open = |path| self.open_whole(path, kind, Truncated::Opened, logical);
         let all: Vec<Input> = paths.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
         self.expect_base_used()?;
         if self.select.is_empty() {
@@ -158,7 +163,8 @@ impl InputArgs {
 
     /// As [`InputArgs::open`], with the paths of all files that are read, and perhaps without objects.
     pub(crate) fn open_input(&self, path: &Path, truncated: Truncated) -> Result<Input, Failure> {
-        let input = self.open_whole(path, None, truncated, None)?;
+        let logical = Logical::new().checks_scales(self.checks_scales);
+        let input = self.open_whole(path, None, truncated, logical)?;
         choose(&self.select, input)
     }
 
@@ -168,7 +174,7 @@ impl InputArgs {
         path: &Path,
         kind: Option<Kind>,
         truncated: Truncated,
-        float: Option<FloatType>,
+        logical: Logical,
     ) -> Result<Input, Failure> {
         self.select.expect_few()?;
         let location = location(path);
@@ -180,7 +186,6 @@ impl InputArgs {
         let mut options = self.options()?.check(self.check);
         options.input.kind = kind;
         if self.logical {
-            let logical = Logical::new().float(float).checks_scales(self.check == Check::Whole);
             options.input.logical = Some(logical);
         }
         options.progress = Some(zt::Progress::new(&report));

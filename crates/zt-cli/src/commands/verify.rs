@@ -113,7 +113,9 @@ struct Verdict<'p> {
     is_strict: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    arguments.input.checks_scales = true;
+    let arguments = &*arguments;
     let Arguments { files, input, .. } = arguments;
     let found = files.found();
     let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
@@ -165,8 +167,9 @@ fn examine(
     opened: &[Input],
     arguments: &Arguments,
 ) -> Result<Vec<Finding>, Failure> {
-    // A file without some of its objects does not show what it has.
-    let opened = if arguments.input.select.is_empty() { opened } else { &[] };
+    // A file without some of its objects, or with the weights of its codes, does not show what it has.
+    let is_whole = arguments.input.select.is_empty() && !arguments.input.logical;
+    let opened = if is_whole { opened } else { &[] };
     let progress = Progress::of(|| Some(0));
     let report_progress = |bytes| progress.report(bytes);
     let options = ExamineOptions::new()
