@@ -3,15 +3,34 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use zt::manifest::Text;
-use zt::{DType, File, FloatType, OwnedTensor, Result};
+use zt::{DType, Elements, File, FloatType, OwnedTensor, Result};
 
 use crate::fault::Fault;
 use crate::settings::Settings;
-use crate::values::codes::all_numbers;
+use crate::values::codes::numbers;
 use crate::weight::Weight;
 
 /// The longest text in a tensor, in bytes.
 const TEXT_MAX: u64 = 64 << 10;
+
+/// The last parts of the names of small tensors that describe others. They are read together: each may be a request.
+const SMALL: [&str; 12] = [
+    "weight_shape",
+    "comfy_quant",
+    "bitsandbytes__nf4",
+    "bitsandbytes__fp4",
+    "quant_map",
+    "nested_quant_map",
+    "weight_format",
+    "nbits",
+    "group_size",
+    "shape",
+    "axis",
+    "view_as_float",
+];
+
+/// The most bytes of one of them.
+const SMALL_MAX: u64 = 4 << 10;
 
 /// A checkpoint as a dialect sees it.
 ///
@@ -20,6 +39,8 @@ pub struct Model<'f> {
     file: &'f File,
     settings: &'f Settings,
     tensors: BTreeMap<&'f str, Shape<'f>>,
+    /// Small tensors that describe others, as far as they can be read.
+    small: HashMap<&'f str, Elements<'f>>,
     /// The texts of the file's header.
     header: HashMap<String, String>,
     /// Tensors that weights were made of.
@@ -69,16 +90,25 @@ impl Shape<'_> {
 
 impl<'f> Model<'f> {
     pub(crate) fn new(file: &'f File, settings: &'f Settings) -> Result<Self> {
-        let mut tensors = BTreeMap::new();
+        let (mut tensors, mut describing) = (BTreeMap::new(), Vec::new());
         for entry in file.entries() {
             if let Ok(tensor) = entry.tensor()
                 && tensor.format() == "dense"
                 && tensor.fault().is_none()
                 && let (Some(dtype), Some(value_type)) = (tensor.dtype(), tensor.value_type())
             {
+                let last = entry.name().rsplit('.').next().unwrap_or_default();
+                if SMALL.contains(&last)
+                    && tensor.decoded_len("data").is_ok_and(|len| len <= SMALL_MAX)
+                {
+                    describing.push((tensor, "data"));
+                }
                 tensors.insert(entry.name(), Shape { shape: tensor.shape(), value_type, dtype });
             }
         }
+        let read = describing.iter().zip(file.read_many(&describing));
+        let small = read.filter_map(|((tensor, _), read)| Some((tensor.name(), read.ok()?)));
+        let small = small.collect();
         let attributes = file.attributes()?.unwrap_or_default();
         let text = |text: &zt::Value| text.as_str().map(str::to_owned);
         let header = attributes.iter().filter_map(|(key, value)| Some((text(key)?, text(value)?)));
@@ -86,7 +116,7 @@ impl<'f> Model<'f> {
             |name: &str| tensors.values().filter(|it: &&Shape<'_>| *it.value_type == *name).count();
         let most = if count("f16") > count("bf16") { FloatType::F16 } else { FloatType::BF16 };
         let (header, taken) = (header.collect(), HashSet::new());
-        Ok(Model { file, settings, tensors, header, taken, most })
+        Ok(Model { file, settings, tensors, small, header, taken, most })
     }
 
     /// What the files beside the weights say.
@@ -135,8 +165,8 @@ impl<'f> Model<'f> {
     ///
     /// As [`Model::need`]; code `quantization` if it is long; as reading it.
     pub fn numbers(&self, dialect: &'static str, name: &str) -> Result<Vec<f32>> {
-        self.expect_small(dialect, name)?;
-        all_numbers(&self.tensor(dialect, name)?)
+        let elements = self.elements(dialect, name)?;
+        numbers(&self.tensor(dialect, name)?, &elements.bytes)
     }
 
     /// The integers of a small tensor, such as a shape.
@@ -145,9 +175,7 @@ impl<'f> Model<'f> {
     ///
     /// As [`Model::numbers`]; code `quantization` for other numbers than i32, i64 and u8, and for negative ones.
     pub fn integers(&self, dialect: &'static str, name: &str) -> Result<Vec<u64>> {
-        self.expect_small(dialect, name)?;
-        let tensor = self.file.tensor(name)?;
-        let elements = tensor.elements("data")?;
+        let elements = self.elements(dialect, name)?;
         let integers = match elements.dtype {
             DType::I64 => {
                 elements.as_slice::<i64>()?.iter().map(|it| u64::try_from(*it).ok()).collect()
@@ -168,17 +196,20 @@ impl<'f> Model<'f> {
     ///
     /// As [`Model::numbers`].
     pub fn text(&self, dialect: &'static str, name: &str) -> Result<Vec<u8>> {
-        self.expect_small(dialect, name)?;
-        Ok(self.file.tensor(name)?.bytes("data")?.to_vec())
+        Ok(self.elements(dialect, name)?.bytes.to_vec())
     }
 
-    fn expect_small(&self, dialect: &'static str, name: &str) -> Result<()> {
+    /// The elements of a small tensor.
+    fn elements(&self, dialect: &'static str, name: &str) -> Result<Elements<'_>> {
         let byte_len = self.need(dialect, name)?.count().saturating_mul(8);
         if byte_len > 8 * TEXT_MAX {
             let what = format!("{name} is longer than {TEXT_MAX} values");
             return Err(Fault::Rule { dialect, what }.into());
         }
-        Ok(())
+        match self.small.get(name) {
+            Some(elements) => Ok(elements.borrow()),
+            None => self.file.tensor(name)?.elements("data"),
+        }
     }
 
     /// The type that the model's own code computes in: as the settings say, or else bf16.
