@@ -49,7 +49,7 @@ impl Quantized {
         &self.weights
     }
 
-    /// A warning of code `quantized` for each dialect, for whoever takes codes for values.
+    /// A warning of code `quantized` for each dialect, for a command that shows or casts stored values.
     pub fn warnings(&self) -> Vec<Warning> {
         let mut weights: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for weight in &self.weights {
@@ -157,7 +157,7 @@ impl Quantized {
     }
 }
 
-/// Scales that no weight was made of: the tensor that they have the name of is not quantized.
+/// Scales without a quantized weight: the tensor beside them has plain values.
 fn unused_scales(model: &Model<'_>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for end in ["weight_scale", "weight_scale_inv"] {

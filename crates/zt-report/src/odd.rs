@@ -23,7 +23,7 @@ pub enum Odd {
     Constant,
     /// The deviation is this many times the median of objects of one shape whose names differ only in numbers.
     Deviation(f64),
-    /// The type is another one than that of all similar tensors.
+    /// All similar tensors have one type, and this tensor has another.
     Type,
 }
 

@@ -200,7 +200,7 @@ fn beside(scale: &str) -> [String; 2] {
     ["zero_point", "g_idx"].map(|part| format!("{stem}{part}"))
 }
 
-/// The matrix of codes whose leading dimensions each have a scale, such as those of a convolution: one row each.
+/// The codes as one matrix, if each place of the leading dimensions has a scale, as the outputs of a convolution have.
 fn leading(codes: &Shape<'_>, scales: &Shape<'_>) -> Option<[u64; 3]> {
     let shared = scales.shape.iter().zip(codes.shape).take_while(|(a, b)| a == b).count();
     let (outer, inner) = codes.shape.split_at_checked(shared)?;

@@ -56,7 +56,7 @@ struct Global {
     read: OnceLock<Vec<f32>>,
 }
 
-/// A constant, or the group of each column (of each row, if the matrix is transposed).
+/// The group of each column, or of each row if the matrix is transposed.
 #[derive(Debug)]
 struct Groups {
     tensor: OwnedTensor,
@@ -210,7 +210,7 @@ impl Formula {
         self
     }
 
-    /// The group of each column, or of each row if the matrix is transposed, in the place of its position over the
+    /// Gives each column its group, or each row if the matrix is transposed. Otherwise groups follow each other, in the
     /// length of a block.
     ///
     /// # Errors
