@@ -3,13 +3,15 @@
 //! ```text
 //! packing  codes in units of bytes
 //! codes    a matrix of codes or numbers in a stored tensor, and a part of it
-//! weight   codes, scales, zero points and offsets of one weight, and any range of its values
+//! weight   codes, scales, zero points and offsets of one weight
+//! loaded   the values of a range, from its codes and scales in memory
 //! source   the values as bytes that are computed when they are read
 //! ```
 //!
 //! It must not know: names of tensors, and dialects.
 
 pub(crate) mod codes;
+mod loaded;
 pub(crate) mod packing;
 mod source;
 pub(crate) mod weight;

@@ -10,7 +10,8 @@ use zt::formats::dense_byte_len;
 use zt::{Blob, Component, Elements, FloatType, Object, Registry, Result, Source, Span};
 
 use crate::fault::Fault;
-use crate::values::weight::{Formula, Loaded};
+use crate::values::loaded::Loaded;
+use crate::values::weight::Formula;
 
 /// Values whose codes and scales are in memory at a time.
 const LOADED: u64 = 4 << 20;
