@@ -69,12 +69,4 @@ fn a_set_of_weights_has_a_config_without_the_quantization() {
     let config: Value = serde_json::from_slice(&config).unwrap();
     assert_eq!(config["model_type"], "deepseek_v3");
     assert!(config.get("quantization_config").is_none());
-    zt![
-        "diff",
-        "--only-values",
-        set,
-        data("01-deepseek-fp8/truth-own.safetensors"),
-        "--rtol",
-        "1e-9"
-    ];
 }
