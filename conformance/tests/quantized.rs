@@ -46,7 +46,7 @@ fn ulps(a: f32, b: f32) -> u64 {
 #[test]
 fn values_are_the_exact_products() {
     let cases = cases();
-    assert_eq!(cases.len(), 55);
+    assert_eq!(cases.len(), 130);
     for (folder, truth) in cases {
         let expected = zt_convert::open(folder.join("truth.safetensors")).unwrap();
         let model = open(&folder.join("model"), Some(FloatType::F32)).unwrap();
@@ -99,30 +99,49 @@ fn a_part_has_the_values_of_the_whole() {
     }
 }
 
+/// Whose own code rounds more than once in its own type: the f32 is rounded to that type instead. MLX is far off near
+/// zero, the others by one step.
+const ROUNDED: [&str; 5] = ["12-comfy", "13-mlx", "14-hqq", "35-hqq", "36-comfy"];
+
 #[test]
 fn values_of_the_dialects_own_type_are_those_of_its_library() {
+    let mut compared = 0;
     for (folder, truth) in cases() {
-        let own = folder.join("truth-own.safetensors");
-        let (Ok(own), exact) = (zt_convert::open(&own), folder.join("truth.safetensors")) else {
-            continue;
-        };
-        let exact = zt_convert::open(exact).unwrap();
-        for (float, width) in [(FloatType::BF16, 16), (FloatType::F16, 13)] {
-            let model = open(&folder.join("model"), Some(float)).unwrap();
-            for (name, of) in truth["tensors"].as_object().unwrap() {
-                if of["own"].as_str().map(str::to_lowercase).as_deref() != Some(float.as_str()) {
-                    continue;
-                }
-                let found = values(model.file(), name);
-                for ((found, own), exact) in
-                    found.iter().zip(values(&own, name)).zip(values(&exact, name))
-                {
-                    // Of the library, or of the f32 rounded.
-                    let near = ulps(*found, own).min(ulps(*found, exact));
-                    assert!(near <= 1 << width, "{folder:?} {name}: {found} {own} {exact}");
-                }
-            }
+        let Ok(own) = zt_convert::open(folder.join("truth-own.safetensors")) else { continue };
+        let exact = zt_convert::open(folder.join("truth.safetensors")).unwrap();
+        let model = open(&folder.join("model"), None).unwrap();
+        let case = folder.file_name().unwrap().to_str().unwrap();
+        let is_rounded = ROUNDED.iter().any(|it| case.starts_with(it));
+        for (name, of) in truth["tensors"].as_object().unwrap() {
+            // Of int8, bitsandbytes gives f32, and its loaders the type of the model.
+            let float = match of["own"].as_str().and_then(FloatType::from_typed) {
+                Some(float) if !case.contains("bnb-int8") => float,
+                _ => continue,
+            };
+            let tensor = model.file().tensor(name).unwrap();
+            assert_eq!(tensor.value_type().as_deref(), Some(float.as_str()), "{case} {name}");
+            let expected = values(if is_rounded { &exact } else { &own }, name);
+            let expected = zt::Elements::from(&*expected).cast(float, &zt::Registry::builtin());
+            let expected = expected.unwrap().to_f32(&zt::Registry::builtin()).unwrap();
+            // ModelOpt has a zero without a sign for the code of a negative one.
+            let same = |(a, b): (f32, &f32)| a == *b || (a.is_nan() && b.is_nan());
+            let expected = expected.as_slice::<f32>().unwrap();
+            let found = values(model.file(), name);
+            assert_eq!(found.len(), expected.len(), "{case} {name}");
+            assert!(found.into_iter().zip(expected.iter()).all(same), "{case} {name}");
+            compared += 1;
         }
+    }
+    assert!(compared > 120, "{compared}");
+}
+
+#[test]
+fn sound_folders_have_no_findings() {
+    let options = zt_model::ExamineOptions::default();
+    for (folder, _) in cases() {
+        let findings =
+            zt_model::examine(&Kinds::builtin(), folder.join("model"), &options).unwrap();
+        assert_eq!(findings, [], "{folder:?}");
     }
 }
 

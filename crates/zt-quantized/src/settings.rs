@@ -1,9 +1,12 @@
 //! What the JSON files beside the weights say of their quantization.
 
+use std::sync::OnceLock;
+
 use serde_json::{Map, Value};
 use zt::Result;
 
 use crate::fault::Fault;
+use crate::targets::Targets;
 
 /// The keys of `config.json` that say how weights are quantized.
 const QUANTIZATION: [&str; 3] = ["quantization_config", "compression_config", "quantization"];
@@ -25,6 +28,8 @@ pub struct Settings {
     quantization: Map<String, Value>,
     /// Whether it was in a file of ModelOpt.
     is_modelopt: bool,
+    /// Which of its groups a module is of, once someone asked.
+    targets: OnceLock<Targets>,
     dtype: Option<String>,
     /// The modules that quanto names.
     quanto: Map<String, Value>,
@@ -97,6 +102,7 @@ impl Settings {
         match found.and_then(Value::as_object) {
             Some(found) if self.quantization.is_empty() => {
                 self.quantization = found.clone();
+                self.targets = OnceLock::new();
                 true
             }
             _ => false,
@@ -124,6 +130,14 @@ impl Settings {
             true => Some("modelopt"),
             false => self.text("quant_method"),
         }
+    }
+
+    /// The weights of the groups of compressed-tensors that a module may be of. `None` without groups.
+    pub(crate) fn groups(&self, module: &str) -> Option<Vec<&Value>> {
+        let groups = self.get("config_groups")?.as_object()?;
+        let targets = self.targets.get_or_init(|| Targets::new(groups));
+        let named = targets.groups_of(module).iter().filter_map(|group| groups.get(group));
+        Some(named.filter_map(|group| group.get("weights")).collect())
     }
 
     /// The type that the model is loaded in, without `torch.`.

@@ -35,7 +35,7 @@ pub(super) fn examine(folder: &Folder, findings: &mut Vec<Finding>) {
         folder.finding(code, [CONFIG].into_iter().chain(names), message, advice)
     };
     let tensors = || files.iter().flat_map(|file| &file.tensors);
-    if let Some((expected, found)) = other_dtype(&config, tensors()) {
+    if let Some((expected, found)) = other_dtype(folder, &config, tensors()) {
         let message = format!("config.json says {expected}, most weights are {found}");
         let advice = "loaders cast them, or use twice the memory: correct the dtype in config.json, or convert the weights";
         findings.push(finding("config-dtype", message, advice));
@@ -110,11 +110,12 @@ fn main_weights(folder: &Folder) -> Vec<&Weights> {
 
 /// The dtype that `config.json` gives, and the one of most floating-point weights, if they differ. Quantized models
 /// keep their scales in other types.
-fn other_dtype<'t>(
-    config: &Value,
+fn other_dtype<'c, 't>(
+    folder: &Folder,
+    config: &'c Value,
     tensors: impl Iterator<Item = &'t TensorInfo>,
-) -> Option<(&str, DType)> {
-    if values_of(config, "quantization_config").next().is_some() {
+) -> Option<(&'c str, DType)> {
+    if values_of(config, "quantization_config").next().is_some() || is_said_elsewhere(folder) {
         return None;
     }
     // `torch_dtype` is its older name.
@@ -234,8 +235,6 @@ fn other_quantization<'t>(
     /// The ends of names that quantized weights have.
     const ENDS: [&str; 6] =
         [".qweight", ".absmax", ".weight_scale", ".weight_scale_inv", ".scale_weight", "_blocks"];
-    /// Files in which older programs say it.
-    const OTHERS: [&str; 3] = ["quantize_config.json", "quant_config.json", "hf_quant_config.json"];
     let mut named =
         values_of(config, "quantization_config").chain(values_of(config, "compression_config"));
     let sign = |tensor: &&TensorInfo| ENDS.iter().any(|end| tensor.name.ends_with(end));
@@ -243,8 +242,7 @@ fn other_quantization<'t>(
     let Some(named) = named.next() else {
         let sign = tensors.clone().find(sign)?;
         let narrow = matrices.filter(|it| it.dtype.is_none_or(|dtype| !FLOATS.contains(&dtype)));
-        let is_said = OTHERS.iter().any(|name| folder.path.join(name).is_file());
-        (narrow.count() > 0 && !is_said).then_some(())?;
+        (narrow.count() > 0 && !is_said_elsewhere(folder)).then_some(())?;
         let message = format!(
             "the weights are quantized ({:?}), and config.json has no quantization_config",
             sign.name
@@ -264,6 +262,13 @@ fn other_quantization<'t>(
         message,
         "loaders look for scales that are not there: remove quantization_config, or fetch the quantized weights",
     ))
+}
+
+/// Whether a file of another program says that the weights are quantized.
+fn is_said_elsewhere(folder: &Folder) -> bool {
+    const OTHERS: [&str; 4] =
+        ["quantize_config.json", "quant_config.json", "hf_quant_config.json", "quanto_qmap.json"];
+    OTHERS.iter().any(|name| folder.path.join(name).is_file())
 }
 
 /// The values of a key, except `null`: the model's own, then the one of its text model. Models of text and images

@@ -124,9 +124,11 @@ fn packed_integers(model: &Model<'_>, layer: &str) -> Result<Formula> {
         _ => return Err(rule(format!("{} has {} sizes, not 2 or 3", of("shape"), shape.len()))),
     };
     let scale = model.need(INT, &of("scale"))?.clone();
-    let block = scaled::configured(model).filter(|[r, c]| {
+    let block = scaled::configured(model, layer).into_iter().flatten();
+    let mut block = block.filter(|[r, c]| {
         scale.shape.ends_with(&[rows.div_ceil(*r), columns.div_ceil(*c)]) && *r > 1
     });
+    let block = block.next();
     let groups = match *scale.shape {
         _ if scale.count() == 1 => 1,
         [_] => 1,
@@ -140,7 +142,8 @@ fn packed_integers(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let (zero, order) = (of("zero_point"), of("g_idx"));
     let (has_zero, has_order) = (model.get(&zero).is_some(), model.get(&order).is_some());
     let words = model.need(INT, &of("packed"))?.shape.last().copied().unwrap_or(0);
-    let known: Vec<(u32, u64)> = match schemes(model) {
+    let schemes = schemes(model, layer);
+    let known: Vec<(u32, u64)> = match &schemes {
         None => (1..=8).map(|bits| (bits, group)).collect(),
         Some(schemes) => {
             let fits = |scheme: &&Scheme| {
@@ -155,7 +158,9 @@ fn packed_integers(model: &Model<'_>, layer: &str) -> Result<Formula> {
                     && (!scheme.is_ordered || has_order)
             };
             let found = schemes.iter().filter(fits);
-            found.map(|scheme| (scheme.bits, scheme.group.unwrap_or(group))).collect()
+            // A row of one group has the same values with a longer one.
+            let size = |scheme: &Scheme| scheme.group.filter(|_| groups > 1).unwrap_or(group);
+            found.map(|scheme| (scheme.bits, size(scheme))).collect()
         }
     };
     let mut found: Vec<(u32, u64, Packing)> = Vec::new();
@@ -165,7 +170,7 @@ fn packed_integers(model: &Model<'_>, layer: &str) -> Result<Formula> {
         found.extend(new);
     }
     // Without settings, only what nobody writes any more is padded.
-    if schemes(model).is_none() && found.iter().any(|it| it.2 == dense(it.0)) {
+    if schemes.is_none() && found.iter().any(|it| it.2 == dense(it.0)) {
         found.retain(|it| it.2 == dense(it.0));
     }
     found.dedup();
@@ -254,11 +259,9 @@ struct Scheme {
     is_ordered: bool,
 }
 
-/// The groups of the settings; `None` if there are none.
-fn schemes(model: &Model<'_>) -> Option<Vec<Scheme>> {
-    let groups = model.settings().get("config_groups")?.as_object()?;
-    let scheme = |group: &Value| {
-        let weights = group.get("weights")?;
+/// The groups of the settings that a layer may be of; `None` if there are none.
+fn schemes(model: &Model<'_>, layer: &str) -> Option<Vec<Scheme>> {
+    let scheme = |weights: &Value| {
         if weights.get("type").and_then(Value::as_str).is_some_and(|it| it != "int") {
             return None;
         }
@@ -272,5 +275,6 @@ fn schemes(model: &Model<'_>) -> Option<Vec<Scheme>> {
             is_ordered: weights.get("actorder").and_then(Value::as_str) == Some("group"),
         })
     };
-    Some(groups.values().filter_map(scheme).collect())
+    let groups = model.settings().groups(layer.trim_end_matches('.'))?;
+    Some(groups.into_iter().filter_map(scheme).collect())
 }

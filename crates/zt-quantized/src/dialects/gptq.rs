@@ -90,17 +90,24 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
         Some(bits) => u32::try_from(bits).ok(),
         None => [2, 3, 4, 8].into_iter().find(|bits| words(outputs, *bits) == Some(zero_words)),
     };
+    if let Some(bits @ 5..=7) = bits {
+        // GPTQModel keeps planes of bits of these.
+        return Err(unknown(&format!("{bits} bits")));
+    }
     let bits = bits.filter(|bits| [2, 3, 4, 8].contains(bits));
     let bits = bits.ok_or_else(|| rule("codes have 2, 3, 4 or 8 bits".to_owned()))?;
     let all_bits = word_rows.checked_mul(32).ok_or(Fault::TooLong)?;
-    let inputs = all_bits.strict_div(bits.into());
-    if words(outputs, bits) != Some(zero_words) || !all_bits.is_multiple_of(bits.into()) {
+    let order = of("g_idx");
+    let has_order = model.get(&order).is_some();
+    // The last words may have room for inputs that are not there.
+    let given = model.get(&order).map(|it| it.count());
+    let given = given.filter(|given| words(*given, bits) == Some(word_rows));
+    let inputs = given.unwrap_or(all_bits.strict_div(bits.into()));
+    if words(outputs, bits) != Some(zero_words) || words(inputs, bits) != Some(word_rows) {
         let what =
             format!("{} and {} do not fit codes of {bits} bits", of("qweight"), of("qzeros"));
         return Err(rule(what).into());
     }
-    let order = of("g_idx");
-    let has_order = model.get(&order).is_some();
     let is_ordered = settings.get("desc_act").and_then(|it| it.as_bool()) == Some(true);
     if is_ordered && !has_order {
         return Err(Fault::Missing { dialect: NAME, part: order }.into());
@@ -119,11 +126,10 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
         );
         return Err(rule(what).into());
     }
-    let packing = Packing::bits(bits).down_columns(4);
     let values = integers(bits, 0.0);
     let codes = Codes::packed(
         model.tensor(NAME, &of("qweight"))?,
-        packing,
+        Packing::bits(bits).down_columns(4),
         values.clone(),
         [1, inputs, outputs],
     )?;

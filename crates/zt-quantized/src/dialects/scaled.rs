@@ -7,6 +7,7 @@
 //! | `X.weight`, FP8 | `X.weight_scale`, E8M0 in U8: 32 columns | MXFP8 of compressed-tensors and ModelOpt |
 //! | `X.weight`, FP8 or FP4 in int8 | `X.scale`, E8M0: blocks, or 32 columns | DeepSeek-V4 |
 
+use serde_json::Value;
 use zt::{DType, Result};
 
 use crate::dialects::{Dialect, E2M1, exponents, ratio};
@@ -153,9 +154,10 @@ pub(super) fn bytes(
         _ if leading.is_some() => Some([1, u64::MAX]),
         [r, 1, c, 1] if codes.shape.len() == 2 => {
             let shape = &[r, c][..];
-            blocks(model, [count, rows, columns], &Shape { shape, ..scales.clone() }, is_e8m0)
+            let scales = Shape { shape, ..scales.clone() };
+            blocks(model, name, [count, rows, columns], &scales, is_e8m0)
         }
-        _ => blocks(model, [count, rows, columns], &scales, is_e8m0),
+        _ => blocks(model, name, [count, rows, columns], &scales, is_e8m0),
     };
     let Some([block_rows, block_columns]) = blocks else {
         let (name, shape) = (scale.to_owned(), scales.shape.to_vec());
@@ -251,20 +253,21 @@ pub(super) fn scale_codes(
 /// The rows and columns that share one of `scales`.
 fn blocks(
     model: &Model<'_>,
+    name: &str,
     [count, rows, columns]: [u64; 3],
     scales: &Shape<'_>,
     is_e8m0: bool,
 ) -> Option<[u64; 2]> {
     const ALL: u64 = u64::MAX;
     let found = scales.count();
-    if let Some([r, c]) = configured(model)
-        && let [_, _, ..] = scales.shape
-    {
-        let [grid_rows, grid_columns] = [rows.div_ceil(r), columns.div_ceil(c)];
-        if scales.shape.ends_with(&[grid_rows, grid_columns]) {
-            return Some([r, c]);
+    let configured = configured(model, name.strip_suffix("weight").unwrap_or(name));
+    if let ([_, _, ..], false) = (scales.shape, is_e8m0) {
+        let fits =
+            |[r, c]: &[u64; 2]| scales.shape.ends_with(&[rows.div_ceil(*r), columns.div_ceil(*c)]);
+        if let Some(block) = configured.iter().flatten().find(|block| fits(block)) {
+            return Some(*block);
         }
-        if model.settings().get("weight_block_size").is_some() {
+        if !configured.is_empty() && configured.iter().all(Option::is_some) {
             return None;
         }
     }
@@ -282,6 +285,10 @@ fn blocks(
         [.., r, c] if found == count.checked_mul(*r)?.checked_mul(*c)? => [*r, *c],
         // The experts by the rows of each.
         [.., r] if found == rows_of_all && *r == rows => [rows, 1],
+        // Or by their columns, of experts that ModelOpt multiplies from the other side.
+        [.., c] if Some(found) == count.checked_mul(columns) && *c == columns => {
+            return Some([ALL, 1]);
+        }
         _ => return None,
     };
     if grid_columns == 1 && grid_rows == rows {
@@ -295,21 +302,24 @@ fn blocks(
     Some([side(rows, grid_rows)?, side(columns, grid_columns)?])
 }
 
-/// The block that the settings give.
-pub(super) fn configured(model: &Model<'_>) -> Option<[u64; 2]> {
+/// The blocks and groups of columns that the settings give a layer. `None` for what needs no size.
+pub(super) fn configured(model: &Model<'_>, layer: &str) -> Vec<Option<[u64; 2]>> {
     let settings = model.settings();
-    let groups = settings.get("config_groups").and_then(|groups| groups.as_object());
-    let mut weights = groups.into_iter().flat_map(|groups| groups.values());
-    let in_groups =
-        weights.find_map(|group| group.get("weights")?.get("block_structure")?.as_array());
-    let sizes = settings.get("weight_block_size").and_then(|it| it.as_array()).or(in_groups)?;
-    match &**sizes {
-        [rows, columns] => {
-            let size = |it: &serde_json::Value| it.as_u64().filter(|it| *it > 0);
-            Some([size(rows)?, size(columns)?])
-        }
+    let size = |it: &Value| it.as_u64().filter(|it| *it > 0);
+    let block = |sizes: &Value| match &**sizes.as_array()? {
+        [rows, columns] => Some([size(rows)?, size(columns)?]),
         _ => None,
+    };
+    if let Some(sizes) = settings.get("weight_block_size") {
+        return vec![block(sizes)];
     }
+    let groups = settings.groups(layer.trim_end_matches('.')).unwrap_or_default().into_iter();
+    let sizes = groups.map(|weights| match weights.get("strategy")?.as_str()? {
+        "block" => block(weights.get("block_structure")?),
+        "group" => Some([1, size(weights.get("group_size")?)?]),
+        _ => None,
+    });
+    sizes.collect()
 }
 
 /// The side of blocks that settings do not give: 128, as everyone has it, or the only power of two that fits.
