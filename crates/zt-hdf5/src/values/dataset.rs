@@ -42,7 +42,7 @@ pub(crate) struct Datasets {
     decoded_max: u64,
     /// The bytes of all datasets that are no range of the file: what its bytes can be decoded to, and the most
     /// bytes of one dataset.
-    made: Budget,
+    pub(crate) made: Budget,
 }
 
 /// A listing shows this of a dataset that cannot be read.

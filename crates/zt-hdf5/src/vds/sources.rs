@@ -91,6 +91,8 @@ pub(crate) struct Sources<'o> {
     files: HashMap<PathBuf, Rc<Hdf5File>>,
     mappings: usize,
     rows: u64,
+    /// The bytes of all virtual datasets.
+    made: u64,
     /// The bands of virtual datasets by their level. Making a band reads those of lower levels, and
     /// must not drop it.
     bands: [Bands; DEPTH],
@@ -105,6 +107,7 @@ impl<'o> Sources<'o> {
             files: HashMap::new(),
             mappings: MAPPINGS,
             rows: ROWS,
+            made: 0,
             bands: Default::default(),
         }
     }
@@ -174,6 +177,19 @@ impl<'o> Sources<'o> {
         });
         file.made.borrow_mut().insert(address, Rc::clone(&target));
         Ok(target)
+    }
+
+    /// Counts a virtual dataset of `file`. All of them together have what the bytes of the file and of its sources can be
+    /// decoded to, and the most bytes of one dataset: any number of datasets may take any values of one source.
+    fn charge(&mut self, file: &Hdf5File, byte_len: u64) -> Result<(), Hdf5Fault> {
+        let of_sources = self.files.values().map(|source| source.datasets.decoded.limit);
+        let limit = of_sources.fold(file.datasets.made.limit, u64::saturating_add);
+        let left = limit.saturating_sub(self.made);
+        if byte_len > left {
+            return Err(Hdf5Fault::Sparse { byte_len, left, limit });
+        }
+        self.made = self.made.strict_add(byte_len);
+        Ok(())
     }
 
     fn spend(&mut self) -> Result<(), Hdf5Fault> {
@@ -382,6 +398,7 @@ impl Resolver<'_, '_> {
             return Ok((shape, Values::Stored(zt::Span::default()), 0, self.missing));
         }
         self.file.datasets.check_len(byte_len)?;
+        self.sources.charge(self.file, byte_len)?;
         let (element_len, rows) = (self.dataset.element_len(), &mut self.sources.rows);
         let mut parts = Vec::new();
         for (from, to, target) in self.found {
@@ -403,5 +420,33 @@ impl Resolver<'_, '_> {
         let values = Values::made(assembled.read_cost(), Arc::new(assembled), None);
         // A level is below `DEPTH`.
         Ok((shape, values, below.strict_add(1), self.missing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bytes::size::Sizes;
+
+    fn file(byte_len: u64) -> Rc<Hdf5File> {
+        let sizes = Sizes { offset: 8, length: 8 };
+        let bytes = Arc::new(zt::Memory::new(vec![0u8; byte_len as usize]));
+        let store = Store::new(bytes, zt::Span::new(0, byte_len).unwrap(), 0, sizes);
+        Rc::new(Hdf5File::new(store, 0, None, &Limits::default()))
+    }
+
+    /// 1,000 virtual datasets of 60 GiB in a file of 488 KB would make a reader busy for ever. The files of their
+    /// sources have real values.
+    #[test]
+    fn virtual_datasets_are_limited_for_a_file_and_its_sources() {
+        let (own, len) = (file(8), 60 << 30);
+        let options = zt_foreign::InputOptions::default();
+        let mut sources = Sources::new(&Limits::default(), Opening::new(&options));
+        assert!(sources.charge(&own, len).is_ok());
+        let refused = sources.charge(&own, len);
+        assert!(matches!(refused, Err(Hdf5Fault::Sparse { .. })), "{refused:?}");
+        sources.files.insert(PathBuf::from("source.h5"), file(60 << 20));
+        assert!(sources.charge(&own, len).is_ok());
+        assert!(sources.charge(&own, len).is_err());
     }
 }
