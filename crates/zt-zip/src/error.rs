@@ -74,7 +74,7 @@ pub enum ZipViolation {
     #[error("the member is encrypted, which is unsupported")]
     Encrypted,
     #[error(
-        "compression method {method}{} is unsupported; store or deflate the member",
+        "compression method {method}{} is unsupported; store or deflate the member, as numpy.savez and savez_compressed do",
         name(*method)
     )]
     Method { method: u16 },

@@ -81,10 +81,14 @@ impl Failure {
 pub(crate) fn of_findings<'a>(found: impl IntoIterator<Item = &'a Error>) -> Exit {
     let mut exit = Exit::Ok;
     for error in found {
-        if error.code() != NO_MEMORY && error.kind() != ErrorKind::Io {
-            return Exit::Failed;
-        }
-        exit = Exit::Io;
+        exit = match (exit, error.kind()) {
+            (_, ErrorKind::Io) => Exit::Io,
+            _ if error.code() == NO_MEMORY => Exit::Io,
+            (Exit::Io, ErrorKind::Unsupported) => Exit::Io,
+            // The object may be sound.
+            (_, ErrorKind::Unsupported) => Exit::Unsupported,
+            _ => return Exit::Failed,
+        };
     }
     exit
 }
@@ -120,5 +124,9 @@ mod tests {
         assert_eq!(of_findings([&disk, &memory]), Exit::Io);
         assert_eq!(of_findings([&disk, &damage]), Exit::Failed);
         assert_eq!(of_findings([&damage, &disk]), Exit::Failed);
+        let unsupported = error(ErrorKind::Unsupported, "unsupported");
+        assert_eq!(of_findings([&unsupported]), Exit::Unsupported);
+        assert_eq!(of_findings([&disk, &unsupported]), Exit::Io);
+        assert_eq!(of_findings([&unsupported, &damage]), Exit::Failed);
     }
 }
