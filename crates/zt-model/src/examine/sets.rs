@@ -215,8 +215,9 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
             let names = index.tensors().map(|(tensor, _)| tensor).collect();
             let others = other.tensors().map(|(tensor, _)| tensor).collect();
             if overlap(&names, &others) {
-                let message =
-                    format!("two indices have the same tensors: {name:?} and {other_name:?}");
+                let message = format!(
+                    "two indices have tensors of the same names: {name:?} and {other_name:?}"
+                );
                 let advice = "remove the older one and its shards";
                 findings.push(folder.finding("two-indexes", [name, other_name], message, advice));
             }
@@ -265,8 +266,10 @@ fn examine_strays(folder: &Folder, findings: &mut Vec<Finding>) {
             *extension == file.extension && *of_set == variant(&file.stem)
         });
         if sets.any(|(.., of_set)| overlap(&names, of_set)) {
-            let message =
-                format!("{:?} has tensors of the same names as the shards beside it", file.name);
+            let message = format!(
+                "{:?} has tensors of the same names as the shards beside it; their values were not compared",
+                file.name
+            );
             let advice =
                 "some loaders take this file, some the shards: remove the older of the two";
             findings.push(folder.finding("stray-file", [&file.name], message, advice));
