@@ -135,6 +135,15 @@ fn base_reads_a_delta_as_its_result() {
 }
 
 #[test]
+fn a_third_file_that_does_not_exist_is_the_output() {
+    let steps = Steps::new();
+    let base = fs::read(steps.at("0.zt")).unwrap();
+    steps.zt(&["patch", "0.zt", "to-1.zt", "new.zt"]).exits(0);
+    assert_eq!(fs::read(steps.at("0.zt")).unwrap(), base);
+    assert_eq!(steps.content(&["new.zt"]), steps.content(&["1.zt"]));
+}
+
+#[test]
 fn patch_without_an_output_changes_the_base() {
     let steps = Steps::new();
     let content = steps.content(&["2.zt"]);

@@ -28,6 +28,26 @@ fn floats(values: &[f32]) -> Vec<u8> {
 }
 
 #[test]
+fn the_output_is_the_last_argument_or_that_of_o() {
+    let dir = tempdir().unwrap();
+    let (file, out) = (sample(dir.path()), dir.path().join("out"));
+    zt!["extract", file, out].exits(0);
+    assert!(out.join("w.npy").exists());
+    zt!["extract", file, "w", dir.path().join("w.npy")].exits(0);
+    assert!(dir.path().join("w.npy").is_file());
+    // What looks like an object is no output.
+    for name in ["w", "scalr"] {
+        let run = zt!["extract", file, name].exits(2);
+        assert!(
+            run.err.contains("looks like an object, and no output is given: use -o DIR"),
+            "{}",
+            run.err
+        );
+    }
+    zt!["extract", file].exits(2);
+}
+
+#[test]
 fn every_dtype_becomes_what_numpy_has() {
     let dir = tempdir().unwrap();
     let out = dir.path().join("out");

@@ -38,13 +38,13 @@ use crate::output::text::{printable, shape};
 pub(crate) struct Arguments {
     /// A file of any kind, or the index or the folder of a sharded set; `-` is stdin
     pub(crate) file: PathBuf,
-    /// Names of objects; all by default
+    /// Names of objects, all by default; and last DIR or OUT.npy, unless -o names it
     #[arg(value_name = "NAME", add = complete::names())]
     names: Vec<String>,
     /// The folder for the files, made if it does not exist; for one object also a path that ends in
     /// .npy, or `-` for stdout
     #[arg(short, long, alias = "out", value_name = "DIR|OUT.npy")]
-    output: PathBuf,
+    output: Option<PathBuf>,
     /// Part of each object, as NumPy slices: `0:4,:`, `-1`, `::2,...`
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     slice: Option<String>,
@@ -58,9 +58,29 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   zt extract model.zt embed.weight -o embed.npy
-  zt extract model.safetensors -o weights/
+  zt extract model.safetensors weights/
   zt extract model.zt embed.weight --slice 0:100 -o head.npy
   zt extract model.zt embed.weight -o - | ssh host 'cat > embed.npy'";
+
+impl Arguments {
+    fn out(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+/// The output, where no option names it: the last argument, unless it is meant as a name.
+fn last(names: &mut Vec<String>, file: &File, output: &mut Output) -> Result<PathBuf, Failure> {
+    let last = names.pop().ok_or_else(|| Failure::misuse("expected DIR or OUT.npy"))?;
+    let near = zt::nearest(&last, file.names());
+    if near == Some(&last) || near.is_some() && !Path::new(&last).exists() {
+        hints::hint_at_nearest(&last, near.filter(|near| *near != last).into_iter(), output);
+        let last = printable(&last);
+        return Err(Failure::misuse(format!(
+            "\"{last}\" looks like an object, and no output is given: use -o DIR"
+        )));
+    }
+    Ok(last.into())
+}
 
 /// A written file.
 #[derive(Serialize)]
@@ -75,30 +95,34 @@ struct Extracted {
     converted_from: Option<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    expect_local(&arguments.output, "objects cannot be extracted to a store")?;
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let source = arguments.input.open_input(&arguments.file, Truncated::Opened);
     let source = source.inspect_err(|_| {
         let name = arguments.names.first().map_or("", String::as_str);
         hints::hint_at_order(&arguments.file, name, output);
     })?;
     arguments.input.expect_base_used()?;
+    if arguments.output.is_none() {
+        arguments.output = Some(last(&mut arguments.names, source.file(), output)?);
+    }
+    let arguments = &*arguments;
+    expect_local(arguments.out(), "objects cannot be extracted to a store")?;
     arguments.input.select.expect_some([source.file()])?;
     output.truncated(&arguments.file, source.file());
     let slices = arguments.slice.as_deref().map(Slice::parse_list);
     let slices = slices.transpose().map_err(Error::from)?;
     let wanted = wanted(arguments, source.file(), output)?;
-    if is_stdout(&arguments.output) {
+    if is_stdout(arguments.out()) {
         return print(&wanted, arguments, &source, slices.as_deref(), output);
     }
     let plan = plan(wanted, arguments, &source)?;
     if arguments.names.is_empty() {
         source.file().check_overlap()?;
     }
-    let _folder = if plan.iter().any(|(_, path)| *path == arguments.output) {
+    let _folder = if plan.iter().any(|(_, path)| path == arguments.out()) {
         Folder::none()
     } else {
-        Folder::at(&arguments.output)?
+        Folder::at(arguments.out())?
     };
     let job = Job { source: &source, slices, progress: Progress::new(total(&source, &plan)) };
     let (mut all, mut errors) = (Vec::new(), Vec::new());
@@ -192,7 +216,7 @@ fn plan(
     arguments: &Arguments,
     source: &Input,
 ) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let out = &arguments.output;
+    let out = arguments.out();
     let is_file = out.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"));
     let plan: Vec<(String, PathBuf)> = if is_file && !out.is_dir() {
         let [name] = names[..] else {
@@ -201,7 +225,7 @@ fn plan(
                 "{count} objects do not fit in one .npy file: name one object, or give a folder"
             )));
         };
-        vec![(name.to_owned(), out.clone())]
+        vec![(name.to_owned(), out.to_owned())]
     } else {
         let mut plan = Vec::with_capacity(names.len());
         let mut taken: HashMap<String, &str> = HashMap::new();

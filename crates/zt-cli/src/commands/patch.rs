@@ -11,6 +11,8 @@ use crate::args::edit::{EditArgs, WaitArgs};
 use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
+use crate::files::remote::is_url;
+use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, paths};
 use crate::output::progress::Progress;
@@ -25,7 +27,7 @@ use crate::output::text::count;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The base, and its deltas in the order in which they were made
+    /// The base, and its deltas in the order in which they were made. A third or later file that does not exist is NEW
     #[arg(required = true, num_args = 2.., value_names = ["BASE", "DELTA"])]
     files: Vec<PathBuf>,
     /// The file to write; `-` is stdout. The other options of output are for NEW alone
@@ -40,7 +42,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "\
 Examples:
   zt patch base.safetensors step.delta.zt -o new.safetensors
-  zt patch base.zt monday.zt tuesday.zt wednesday.zt -o new.zt --zstd=auto
+  zt patch base.zt monday.zt tuesday.zt new.zt --zstd=auto
   zt patch model.zt step.delta.zt
 
 Keys of --json in place: `file`, `dry_run` (false), `deltas`, `written` (objects), `file_size`. With
@@ -67,8 +69,12 @@ fn blame(failure: Failure, inputs: &[Input], output: &mut Output) -> Result<Inpu
     Err(failure)
 }
 
-pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
-    let Arguments { files, out, args, wait } = arguments;
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let is_new = |last: &PathBuf| !is_stdin(last) && !is_url(last) && !last.exists();
+    if arguments.out.is_none() && arguments.files.len() > 2 {
+        arguments.out = arguments.files.pop_if(|last| is_new(last));
+    }
+    let Arguments { files, out, args, wait } = &*arguments;
     if !args.convert.input.select.is_empty() {
         return Err(Failure::misuse(
             "a delta applies to a whole file: `zt convert` writes a file with some of the objects",
@@ -104,11 +110,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         return Err(Failure::misuse("expected a base and a delta"));
     };
     let target = EditArgs { file: base.clone(), dry_run: false, wait: wait.clone() };
-    let inputs = args.convert.open_all(deltas, output).inspect_err(|_| {
-        if deltas.len() > 1 && deltas.last().is_some_and(|last| !last.exists()) {
-            output.hint("-o NEW writes the result to a new file");
-        }
-    })?;
+    let inputs = args.convert.open_all(deltas, output)?;
     let inputs = inputs.inputs;
     let mut edit = target.begin(WriteOptions::new())?;
     let progress = Progress::new(edit.editor.before().decoded_len().checked_mul(2));
