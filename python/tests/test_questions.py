@@ -147,3 +147,24 @@ def test_one_shard_has_no_index(tmp_path, weights):
     split = zt.split(weights_file := saved(tmp_path / "m.zt", weights), tmp_path / "set")
     assert split.index is None and split.removed == [] and len(split.shards) == 1
     assert zt.diff(weights_file, split.shards[0].path).same
+
+
+def test_some_tensors_get_another_type_and_a_cast_says_what_it_loses(tmp_path):
+    values = np.array([0, 1e-4, 1, 3], "f4")
+    source = zt.numpy.save({"a.weight": values, "a.norm": values, "step": np.int64(3)})
+    types = {"*": "bf16", "*.weight": "f8_e4m3fn", "*.norm": "f32"}
+    made = zt.convert(source, tmp_path / "a.zt", dtype=types)
+    file = zt.open(tmp_path / "a.zt")
+    types = {name: file[name].dtype for name in file}
+    assert types == {"a.weight": "f8_e4m3fn", "a.norm": "f32", "step": "i64"}
+    [(name, (count, to_zero, out_of_range, error))] = made.casts.items()
+    assert (name, count, to_zero, out_of_range) == ("f8_e4m3fn", 4, 1, 0)
+    assert error == pytest.approx(1e-4 / 10**0.5)
+    with pytest.raises(zt.TensorNotFoundError, match="no tensor matches"):
+        zt.convert(source, tmp_path / "b.zt", dtype={"none": "f16"})
+    split = zt.split(source, tmp_path / "set", dtype={"*.norm": "f16"})
+    assert split.casts["f16"][:3] == (4, 0, 0)
+    zt.average([source, source], tmp_path / "mean.zt", dtype="f8_e5m2")
+    assert zt.open(tmp_path / "mean.zt")["a.norm"].dtype == "f8_e5m2"
+    with pytest.raises(TypeError):
+        zt.merge(source, tmp_path / "c.zt", lora=tmp_path, dtype={"*": "f16"})

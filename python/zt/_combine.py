@@ -51,7 +51,8 @@ def average(
     files = [
         _chosen(source, include, exclude, rename, storage_options) for source in _listed(sources)
     ]
-    mean = _zt._average(files, list(weights or []), dtype, allow_inf or lossy)
+    # The writer rounds the values once, and counts what that loses.
+    mean = _zt._average(files, list(weights or []), dtype and "f64", allow_inf or lossy)
     return _zt.convert(
         mean, target, dtype=dtype, allow_inf=allow_inf, lossy=lossy,
         storage_options=storage_options, **options,
@@ -67,7 +68,7 @@ def merge(
     include: _Names | None = None,
     exclude: _Names | None = None,
     rename: _Rename | None = None,
-    dtype: str | None = None,
+    dtype: str | dict[str, str] | None = None,
     allow_inf: bool = False,
     lossy: bool = False,
     storage_options: dict[str, Any] | None = None,
@@ -98,7 +99,9 @@ def merge(
         if len(sources) != 1:
             raise TypeError("lora is for one source: merge several first, or open a set by its index")
         base = _chosen(sources[0], include, exclude, rename, storage_options)
-        source = _zt._lora(base, os.fspath(lora), scale, dtype, allow_inf or lossy)
+        if isinstance(dtype, dict):
+            raise TypeError("with lora, dtype is one type")
+        source = _zt._lora(base, os.fspath(lora), scale, dtype and "f64", allow_inf or lossy)
     return _zt.convert(
         source, target, dtype=dtype, allow_inf=allow_inf, lossy=lossy,
         storage_options=storage_options, **options,

@@ -167,6 +167,7 @@ class Split:
         damaged: those of them that are damaged.
         removed: files of the replaced set that were removed.
         warnings: warnings of the source, and one for each loss.
+        casts: what casts have lost, as :attr:`Conversion.casts`.
     """
 
     index: Path | None
@@ -176,6 +177,7 @@ class Split:
     damaged: list[str]
     removed: list[Path]
     warnings: list[FileWarning]
+    casts: dict[str, tuple[int, int, int, float | None]]
 
 
 def _table(head: list[str], rows: list[tuple[Any, ...]]) -> str:

@@ -144,7 +144,7 @@ def convert(
     chunk_digests: str | None = "crc32c",
     planes: bool = False,
     dense: bool = False,
-    dtype: str | None = None,
+    dtype: str | dict[str, str] | None = None,
     drop_unsupported: bool = False,
     skip_damaged: bool = False,
     allow_inf: bool = False,
@@ -171,7 +171,7 @@ def split(
     chunk_digests: str | None = "crc32c",
     planes: bool = False,
     dense: bool = False,
-    dtype: str | None = None,
+    dtype: str | dict[str, str] | None = None,
     drop_unsupported: bool = False,
     skip_damaged: bool = False,
     allow_inf: bool = False,
@@ -197,7 +197,7 @@ def quantize(
     digest: _OwnDigest | None = "default",
     chunk_digests: str | None = "crc32c",
     planes: bool = False,
-    dtype: str | None = None,
+    dtype: str | dict[str, str] | None = None,
     drop_unsupported: bool = False,
     skip_damaged: bool = False,
     allow_inf: bool = False,
@@ -524,6 +524,8 @@ class Conversion:
     def damaged(self) -> list[str]: ...
     @property
     def duplicates(self) -> list[tuple[str, Path | None]]: ...
+    @property
+    def casts(self) -> dict[str, tuple[int, int, int, float | None]]: ...
     @property
     def warnings(self) -> list[FileWarning]: ...
 

@@ -100,8 +100,8 @@ impl FileWriter for Raw1 {
                 continue;
             }
             job.check()?;
-            let overflow = object.write_values(count.strict_mul(4), sink, job.options.progress)?;
-            job.written(object.name(), count.strict_mul(4), overflow)?;
+            let cast = object.write_values(count.strict_mul(4), sink, job.options.progress)?;
+            job.written(object.name(), count.strict_mul(4), cast)?;
         }
         job.check()
     }

@@ -2,8 +2,9 @@
 
 mod common;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::iter;
 use std::path::Path;
 
 use common::{keys, names_in, of_floats, of_zeros, sample};
@@ -18,6 +19,7 @@ fn a_safetensors_file_comes_back_bit_for_bit() {
     let document = zt!["convert", "--json", first, ours, "--zstd"].exits(0).json();
     let expected = [
         "bytes",
+        "casts",
         "damaged",
         "duplicates",
         "excluded",
@@ -461,6 +463,82 @@ fn a_level_may_follow_zstd_after_a_space() {
     let run = zt!["convert", "-f", first, "--zstd", "--", "9", other].exits(4);
     assert!(run.err.contains("9: "), "{}", run.err);
     zt!["convert", first].exits(2);
+}
+
+/// The figures are those of ml_dtypes.
+#[test]
+fn a_cast_says_what_it_loses() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    common::of_floats(&path("a.zt"), &[0.0, 1e-4, -3e-4, 1.0, 1.05, -500.0, 7e-9]);
+    let casts = |dtype: &str, more: &[&str]| {
+        let files = [path("a.zt").into_os_string(), path("b.zt").into_os_string()];
+        let more = ["-f", "--dtype", dtype].into_iter().chain(more.iter().copied());
+        let all = || {
+            iter::once("convert".into())
+                .chain(files.clone())
+                .chain(more.clone().map(OsString::from))
+        };
+        let json = common::zt(all().chain(["--json".into()])).exits(0).json();
+        (common::zt(all()).exits(0).err, json["casts"].clone())
+    };
+    let (err, found) = casts("f8_e4m3fn", &["--allow-inf"]);
+    let said = "note: cast to f8_e4m3fn: 3 of 7 values became 0, 1 became 448 or -448; relative error 10.400 %\n";
+    assert!(err.contains(said), "{err}");
+    assert_eq!(
+        (&found[0]["values"], &found[0]["to_zero"], &found[0]["out_of_range"]),
+        (&json!(7), &json!(3), &json!(1))
+    );
+    // Values become 0 in f16 only below 2^-25, and in bf16 never.
+    let (err, found) = casts("f16", &[]);
+    assert!(err.contains("cast to f16: 1 of 7 values became 0; relative error 0.000 %\n"), "{err}");
+    assert!(found[0]["relative_error"].as_f64().unwrap() < 1e-5, "{found}");
+    let (err, found) = casts("bf16", &[]);
+    assert_eq!(
+        (err.as_str(), &found[0]["to_zero"], &found[0]["relative_error"]),
+        ("", &json!(0), &json!(null))
+    );
+    // Means are rounded once, when they are written.
+    let run =
+        zt!["average", path("a.zt"), path("a.zt"), path("c.zt"), "--dtype", "f8_e5m2"].exits(0);
+    assert!(run.err.contains("cast to f8_e5m2: 1 of 7 values became 0"), "{}", run.err);
+    let run =
+        zt!["split", path("a.zt"), "-o", path("set"), "--dtype", "f8_e5m2", "--json"].exits(0);
+    assert_eq!(run.json()["casts"][0]["to_zero"], 1);
+}
+
+#[test]
+fn some_objects_get_another_type() {
+    let dir = tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    common::of_floats(&path("a.zt"), &[1.0, 2.0]);
+    zt!["rename", path("a.zt"), "w", "b.norm"].exits(0);
+    common::of_floats(&path("b.zt"), &[3.0]);
+    let types = |run: common::Run| {
+        run.exits(0);
+        let listed = zt!["ls", "--json", path("o.zt")].exits(0).json();
+        let objects = listed["objects"].as_array().unwrap().clone();
+        objects.iter().map(|it| it["type"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = |args: &[&str]| {
+        let files = ["a.zt", "b.zt", "o.zt"].map(|name| path(name).into_os_string());
+        let args = args.iter().map(OsString::from);
+        common::zt(iter::once("merge".into()).chain(files).chain(["-f".into()]).chain(args))
+    };
+    assert_eq!(types(both(&["--dtype", "bf16", "--dtype", "*.norm=f64"])), ["f64", "bf16"]);
+    assert_eq!(types(both(&["--dtype", "w=fp16"])), ["f32", "f16"]);
+    // The last pattern that matches counts, and names are those of the output.
+    let renamed = ["--rename", "s/w/x=y/", "--dtype", "*=f16", "--dtype", "x=y=bf16"];
+    assert_eq!(types(both(&renamed)), ["f16", "bf16"]);
+    let run = both(&["--dtype", "w=f16", "--dtype", "none.*=f16"]).exits(2);
+    assert!(
+        run.err.contains("error[not-found]: no object matches --dtype \"none.*\""),
+        "{}",
+        run.err
+    );
+    both(&["--dtype", "w=f17"]).exits(2);
+    both(&["--dtype", "f16", "--dtype", "f32"]).exits(2);
+    both(&["--logical", "--dtype", "w=f16"]).exits(2);
 }
 
 /// What NumPy, torch, ml_dtypes and safetensors call a type.

@@ -60,6 +60,7 @@ fn append_adds_objects_of_any_kind() {
         [
             "added",
             "bytes",
+            "casts",
             "damaged",
             "dry_run",
             "duplicates",

@@ -46,6 +46,7 @@ fn matrices_are_quantized_and_the_rest_is_kept() {
         [
             "bits",
             "bytes",
+            "casts",
             "damaged",
             "duplicates",
             "excluded",

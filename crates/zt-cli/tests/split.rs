@@ -26,6 +26,7 @@ fn split_and_merge_are_inverse() {
     let run = zt!["split", whole, "--max-shard-size", "8KB", "-o", out, "--json"].exits(0);
     let document = run.json();
     let expected = [
+        "casts",
         "damaged",
         "excluded",
         "file",

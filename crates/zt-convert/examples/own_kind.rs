@@ -113,8 +113,8 @@ impl FileWriter for Vec1 {
             sink.write_all(&name_len.to_le_bytes())?;
             sink.write_all(name.as_bytes())?;
             sink.write_all(&count.to_le_bytes())?;
-            let overflow = object.write_values(count * 4, sink, job.options.progress)?;
-            job.written(name, count * 4, overflow)?;
+            let cast = object.write_values(count * 4, sink, job.options.progress)?;
+            job.written(name, count * 4, cast)?;
         }
         Ok(())
     }

@@ -15,8 +15,8 @@ use std::path::Path;
 use zt::{File, Result, Source};
 pub use zt_foreign as foreign;
 pub use zt_foreign::{
-    ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, Logical, LogicalTensor,
-    MlDtype, Names, OnDuplicate, Summary,
+    Cast, ConvertOptions, Duplicate, FileKind, FileWriter, Input, InputOptions, Logical,
+    LogicalTensor, MlDtype, Names, OnDuplicate, Summary,
 };
 /// The ways to store quantized weights.
 pub use zt_quantized as quantized;

@@ -27,7 +27,7 @@ mod tools;
 mod values;
 
 pub use contract::{FileKind, FileWriter, SetForm, ShardPlace};
-pub use faults::{Fault, LOSSY, Loss, Overflow, display};
+pub use faults::{Cast, Fault, LOSSY, Loss, display};
 #[cfg(feature = "zip")]
 pub use open::archive;
 pub use open::{

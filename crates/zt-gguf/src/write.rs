@@ -7,7 +7,7 @@ use zt::formats::element_count;
 use zt::ggml::BlockType;
 use zt::{Attributes, ByteOrder, Error, Progress, Result, Warning};
 use zt_foreign::{
-    Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, Overflow, SetForm, ShardPlace, Sink,
+    Cast, Fault, FileWriter, Incoming, Job, Loss, Merged, Outgoing, SetForm, ShardPlace, Sink,
 };
 
 use crate::header::{MAGIC, RANK_MAX};
@@ -70,8 +70,8 @@ impl FileWriter for Gguf {
         let mut ahead = ReadAhead::new(tensors.iter().map(|tensor| tensor.object.tensor));
         for tensor in &tensors {
             ahead.advance();
-            let overflow = tensor.write(sink, job.options.progress)?;
-            job.written(tensor.object.name(), tensor.byte_len, overflow)?;
+            let cast = tensor.write(sink, job.options.progress)?;
+            job.written(tensor.object.name(), tensor.byte_len, cast)?;
             pad(sink, tensor.byte_len, alignment)?;
         }
         Ok(())
@@ -119,11 +119,7 @@ impl Tensor<'_> {
         before.or_else(|| Some(of.dtype()?.to_string())) != Some(self.tensor_type.name())
     }
 
-    fn write(
-        &self,
-        sink: &mut Sink<'_>,
-        progress: Option<Progress<'_>>,
-    ) -> Result<Option<Overflow>> {
+    fn write(&self, sink: &mut Sink<'_>, progress: Option<Progress<'_>>) -> Result<Option<Cast>> {
         let Some(block_type) = self.swapped else {
             return self.object.write_values(self.byte_len, sink, progress);
         };

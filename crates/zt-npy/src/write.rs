@@ -77,8 +77,8 @@ impl<'i> Array<'i> {
     pub(crate) fn write(&self, out: &mut (dyn Write + Send), job: &mut Job<'_>) -> Result<()> {
         out.write_all(&self.header)?;
         let (object, byte_len) = (&self.object, self.byte_len);
-        let overflow = object.write_values(byte_len, out, job.options.progress)?;
-        job.written(object.name(), byte_len, overflow)
+        let cast = object.write_values(byte_len, out, job.options.progress)?;
+        job.written(object.name(), byte_len, cast)
     }
 }
 

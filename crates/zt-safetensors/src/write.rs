@@ -36,8 +36,8 @@ impl FileWriter for SafeTensors {
         for tensor in &tensors {
             ahead.advance();
             let (object, byte_len) = (&tensor.object, tensor.byte_len);
-            let overflow = object.write_values(byte_len, sink, job.options.progress)?;
-            job.written(tensor.name(), byte_len, overflow)?;
+            let cast = object.write_values(byte_len, sink, job.options.progress)?;
+            job.written(tensor.name(), byte_len, cast)?;
         }
         Ok(())
     }

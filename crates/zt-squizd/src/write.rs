@@ -47,13 +47,13 @@ impl FileWriter for Squizd {
         for tensor in &tensors {
             sink.write_all(&tensor.head())?;
             let (object, byte_len) = (&tensor.object, tensor.payload_len);
-            let overflow = match tensor.scales {
+            let cast = match tensor.scales {
                 None => object.write_values(byte_len, sink, job.options.progress)?,
                 Some(_) => object.write_role(PACKED, byte_len, sink, job.options.progress)?,
             };
             let scales = tensor.scales.map_or(0, |scales| scales.sub_blocks.max(1));
             // A scale and a zero take 8 bytes.
-            job.written(object.name(), byte_len + 8 * scales, overflow)?;
+            job.written(object.name(), byte_len + 8 * scales, cast)?;
         }
         plan.write_tables(&tensors, sink)
     }

@@ -109,6 +109,26 @@ pub(crate) fn none_left() -> PyErr {
     exception(&Error::new(ErrorKind::Misuse, codes::NOT_FOUND, text))
 }
 
+/// The names of the tensors that match a pattern.
+///
+/// # Errors
+///
+/// Code `not-found` if there is none.
+pub(crate) fn named(pattern: &Bound<'_, PyString>, inputs: &[Input]) -> Result<Vec<String>> {
+    let patterns = [pattern.clone()];
+    let mut found = Vec::new();
+    for name in inputs.iter().flat_map(|input| input.file().names()) {
+        if matches(&PyString::new(pattern.py(), name), &patterns)? {
+            found.push(name.to_owned());
+        }
+    }
+    if found.is_empty() {
+        let text = format!("no tensor matches {:?} of `dtype`", pattern.to_str()?);
+        return Err(exception(&Error::new(ErrorKind::Misuse, codes::NOT_FOUND, text)));
+    }
+    Ok(found)
+}
+
 fn matches<'py>(name: &Bound<'py, PyString>, patterns: &[Bound<'py, PyString>]) -> Result<bool> {
     for pattern in patterns {
         let module = name.py().import("fnmatch")?;

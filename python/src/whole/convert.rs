@@ -1,12 +1,13 @@
 //! `zt.convert`: the tensors of files as one file of any kind.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use zt::Warning;
-use zt_convert::{ConvertOptions, Duplicate, Input, OnDuplicate, Summary};
+use zt_convert::{Cast, ConvertOptions, Duplicate, Input, OnDuplicate, Summary};
 use zt_model::{Location, LocationOptions};
 
 use crate::read::open::opened;
@@ -60,6 +61,14 @@ impl Conversion {
         duplicates.map(pair).collect()
     }
 
+    /// What casts have lost: for each type the number of values that were cast, of those that became 0, and of those
+    /// that were out of range; and the norm of the errors over the norm of the values. The last is ``None`` for
+    /// ``"bf16"`` and types of more than 16 bits.
+    #[getter]
+    fn casts(&self) -> Lost {
+        lost(&self.summary.casts)
+    }
+
     /// Warnings of the source, and one for each loss.
     #[getter]
     fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
@@ -95,7 +104,8 @@ impl Conversion {
 ///     planes: whether a ``.zt`` has floating-point tensors in byte planes.
 ///     dense: whether sparse and quantized tensors become dense.
 ///     dtype: ``"f64"``, ``"f32"``, ``"f16"``, ``"bf16"``, ``"f8_e4m3fn"`` or ``"f8_e5m2"``:
-///         floating-point values are rounded to it.
+///         floating-point values are rounded to it. A dict gives patterns their types, as
+///         ``{"*": "bf16", "*.norm.weight": "f32"}``: the last one that matches the new name counts.
 ///     drop_unsupported: whether to leave out what the kind cannot represent, with a warning for each.
 ///     skip_damaged: whether to leave out damaged tensors, with a warning for each. The sources are
 ///         verified first.
@@ -140,7 +150,7 @@ pub(crate) fn convert<'py>(
     chunk_digests: Option<&str>,
     planes: bool,
     dense: bool,
-    dtype: Option<&str>,
+    dtype: Option<&Bound<'py, PyAny>>,
     drop_unsupported: bool,
     skip_damaged: bool,
     allow_inf: bool,
@@ -161,7 +171,8 @@ pub(crate) fn convert<'py>(
     let places =
         LocationOptions::new().remote(remote::options(storage_options)?).kinds(kinds.clone());
     let kind = kind_of(py, &kinds, kind, path.as_ref())?;
-    let options = Stored { zstd, digest, chunk_digests, planes, dtype }.options(py, kind)?;
+    let stored = Stored { zstd, digest, chunk_digests, planes, dtype };
+    let options = stored.options(py, kind, &inputs)?;
     let on_duplicate = match on_duplicate {
         "error" => OnDuplicate::Error,
         "first" => OnDuplicate::First,
@@ -184,6 +195,14 @@ pub(crate) fn convert<'py>(
     let watch = Watch::new(progress).threads(threads);
     let summary = write_to(py, target, &inputs, options, &places, watch)?;
     Ok(Conversion { summary })
+}
+
+/// What casts to each type have lost.
+pub(crate) type Lost = BTreeMap<&'static str, (u64, u64, u64, Option<f64>)>;
+
+pub(crate) fn lost(casts: &[Cast]) -> Lost {
+    let lost = |it: &Cast| (it.values, it.to_zero, it.out_of_range, it.relative_error());
+    casts.iter().map(|it| (it.to.as_str(), lost(it))).collect()
 }
 
 /// Writes `inputs` to a path, a URL, or an object with `write`.

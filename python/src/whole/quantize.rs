@@ -127,7 +127,7 @@ pub(crate) fn quantize<'py>(
     digest: Option<&str>,
     chunk_digests: Option<&str>,
     planes: bool,
-    dtype: Option<&str>,
+    dtype: Option<&Bound<'py, PyAny>>,
     drop_unsupported: bool,
     skip_damaged: bool,
     allow_inf: bool,
@@ -155,14 +155,15 @@ pub(crate) fn quantize<'py>(
     let places = LocationOptions::new().remote(remote::options(storage_options)?);
     let places = places.kinds(kinds.clone());
     let kind = kind_of(py, &kinds, kind, path_of(target)?.as_ref())?;
-    let options = Stored { zstd, digest, chunk_digests, planes, dtype }.options(py, kind)?;
+    let inputs = [made.input().clone()];
+    let stored = Stored { zstd, digest, chunk_digests, planes, dtype };
+    let options = stored.options(py, kind, &inputs)?;
     let options = options
         .drop_unsupported(drop_unsupported || lossy)
         .skip_damaged(skip_damaged)
         .allow_inf(allow_inf || lossy)
         .overwrite(overwrite);
     let watch = Watch::new(progress).threads(threads);
-    let inputs = [made.input().clone()];
     let summary = write_to(py, target, &inputs, options, &places, watch)?;
     Ok(Quantization { summary, objects: made.objects(), kept: made.kept().to_vec() })
 }

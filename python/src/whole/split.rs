@@ -14,6 +14,7 @@ use crate::share::error::{Result, misuse};
 use crate::share::kinds::kinds;
 use crate::share::work::{PyProgress, Watch};
 use crate::share::{remote, result, warning};
+use crate::whole::convert::lost;
 use crate::write::options::{Stored, kind_named};
 
 /// Writes a file as a set of shards and its index, as the Hub keeps large models; GGUF as gguf-split numbers it.
@@ -66,7 +67,7 @@ pub(crate) fn split<'py>(
     chunk_digests: Option<&str>,
     planes: bool,
     dense: bool,
-    dtype: Option<&str>,
+    dtype: Option<&Bound<'py, PyAny>>,
     drop_unsupported: bool,
     skip_damaged: bool,
     allow_inf: bool,
@@ -96,7 +97,8 @@ pub(crate) fn split<'py>(
             return Err(misuse(py, &text));
         }
     };
-    let options = Stored { zstd, digest, chunk_digests, planes, dtype }.options(py, kind)?;
+    let stored = Stored { zstd, digest, chunk_digests, planes, dtype };
+    let options = stored.options(py, kind, &inputs)?;
     let options = options
         .dense(dense)
         .drop_unsupported(drop_unsupported || lossy)
@@ -142,6 +144,7 @@ pub(crate) fn split<'py>(
         &split.damaged,
         removed.collect::<Result<Vec<_>>>()?,
         warning::all(py, &split.warnings)?,
+        lost(&split.casts),
     );
     result::class(py, "Split")?.call1(fields)
 }

@@ -1,14 +1,16 @@
 //! What the arguments of writing calls mean.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyDict, PyString};
 use zt::foreign::Kind;
 use zt::{DigestAlgorithm, FloatType, WriteOptions};
-use zt_convert::{ConvertOptions, FileKind, Kinds, ZT};
+use zt_convert::{ConvertOptions, FileKind, Input, Kinds, ZT};
 
+use crate::read::select::named;
 use crate::share::dtype::{Row, numpy};
 use crate::share::error::{Result, misuse};
 
@@ -30,28 +32,46 @@ pub(crate) fn write(py: Python<'_>, zstd: Option<i32>, planes: bool) -> Result<W
 }
 
 /// The keywords of every call that writes a file of any kind.
-pub(crate) struct Stored<'a> {
+pub(crate) struct Stored<'a, 'py> {
     pub(crate) zstd: Option<i32>,
     pub(crate) digest: Option<&'a str>,
     pub(crate) chunk_digests: Option<&'a str>,
     pub(crate) planes: bool,
-    pub(crate) dtype: Option<&'a str>,
+    pub(crate) dtype: Option<&'a Bound<'py, PyAny>>,
 }
 
-impl Stored<'_> {
-    /// The options of a file of this kind.
+impl<'py> Stored<'_, 'py> {
+    /// The options of a file of this kind with the tensors of `inputs`.
     ///
     /// # Errors
     ///
-    /// As [`write`] and [`digest`]; for a type that values are not cast to.
-    pub(crate) fn options(self, py: Python<'_>, kind: Kind) -> Result<ConvertOptions<'static>> {
+    /// As [`write`] and [`digest`]; for a type that values are not cast to. Code `not-found` for a pattern of types
+    /// that matches no tensor.
+    pub(crate) fn options(
+        self,
+        py: Python<'py>,
+        kind: Kind,
+        inputs: &[Input],
+    ) -> Result<ConvertOptions<'static>> {
         let chunk_digests = digest(py, "chunk_digests", self.chunk_digests)?;
         let mut write = write(py, self.zstd, self.planes)?.chunk_digests(chunk_digests);
         if self.digest != Some(DEFAULT) {
             write = write.digest(digest(py, "digest", self.digest)?);
         }
-        let dtype = self.dtype.map(|name| float_type(py, name));
-        Ok(ConvertOptions::new(kind).write(write).dtype(dtype.transpose()?))
+        let options = ConvertOptions::new(kind).write(write);
+        let Some(dtype) = self.dtype else {
+            return Ok(options);
+        };
+        let Ok(types) = dtype.cast::<PyDict>() else {
+            return Ok(options.dtype(float_type(py, dtype.extract()?)?));
+        };
+        let mut dtypes = HashMap::new();
+        for (pattern, to) in types {
+            let to = float_type(py, to.extract()?)?;
+            let chosen = named(&pattern.cast_into()?, inputs)?;
+            dtypes.extend(chosen.into_iter().map(|name| (name, to)));
+        }
+        Ok(options.dtypes(dtypes))
     }
 }
 

@@ -1,15 +1,17 @@
 //! How the objects of the inputs are converted.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::{Arg, Args, Command, ValueEnum};
 use zt::foreign::Kind;
 use zt::formats::{Decode, FloatType};
-use zt::{Entry, Error, ErrorKind, File};
+use zt::{Entry, Error, ErrorKind, File, codes};
 use zt_convert::foreign::{Fault, Loss};
 use zt_convert::{ConvertOptions, FileKind, Input, is_same_file};
 
+use crate::args::glob;
 use crate::args::input::{InputArgs, Opened};
 use crate::args::write::WriteArgs;
 use crate::failure::{Exit, Failure};
@@ -55,9 +57,10 @@ pub(crate) struct ConvertArgs {
     /// Write every object as a dense one
     #[arg(long)]
     dense: bool,
-    /// Cast floating-point values of dense objects; a value that is out of range is an error
-    #[arg(long, value_parser = floats(), ignore_case = true)]
-    dtype: Option<FloatType>,
+    /// Cast floating-point values of dense objects; a value that is out of range is an error. PATTERN=TYPE casts the
+    /// objects whose name in OUT matches, may be given several times, and the last one that matches counts
+    #[arg(long, value_name = "TYPE", value_parser = Casts)]
+    dtype: Vec<CastTo>,
     /// Drop values that the output kind cannot represent, with a warning for each
     #[arg(long, hide_short_help = true)]
     drop_unsupported: bool,
@@ -84,17 +87,63 @@ impl ConvertArgs {
         options.deduplicate = !self.write.no_dedup;
         // Blocks of GGUF are codes, too.
         options.dense = self.dense || self.input.logical;
-        options.dtype = self.dtype;
+        options.dtype = self.dtype()?;
         options.drop_unsupported = self.drop_unsupported || self.lossy;
         options.skip_damaged = self.skip_damaged || self.lossy;
         options.allow_inf = self.allow_inf || self.lossy;
         Ok(options)
     }
 
+    /// The type without a pattern.
+    fn dtype(&self) -> Result<Option<FloatType>, Failure> {
+        let mut types = self.dtype.iter().filter(|cast| cast.pattern.is_none());
+        let dtype = types.next().map(|cast| cast.to);
+        if types.next().is_some() {
+            return Err(Failure::misuse(
+                "--dtype TYPE is given twice: use --dtype PATTERN=TYPE for some objects",
+            ));
+        }
+        Ok(dtype)
+    }
+
+    /// Adds the types of single objects: those that the patterns of --dtype choose.
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found` for a pattern that matches no object.
+    pub(crate) fn choose_types(
+        &self,
+        inputs: &[Input],
+        options: &mut ConvertOptions<'_>,
+    ) -> Result<(), Failure> {
+        let chosen = self.dtype.iter().filter_map(|cast| Some((cast.pattern.as_ref()?, cast.to)));
+        glob::expect_few(chosen.clone().map(|(pattern, _)| pattern))?;
+        for (pattern, to) in chosen {
+            let names = inputs.iter().flat_map(|input| input.file().names());
+            let names = names.filter(|name| glob::matches(pattern, name)).map(str::to_owned);
+            let mut any = false;
+            options.dtypes.extend(names.inspect(|_| any = true).map(|name| (name, to)));
+            if !any {
+                let message = format!("no object matches --dtype {pattern:?}; `zt ls` lists names");
+                return Err(Error::new(ErrorKind::Misuse, codes::NOT_FOUND, message).into());
+            }
+        }
+        Ok(())
+    }
+
     /// Weights of --logical are computed in the type that is written, or in f32, which is cast.
-    fn logical_type(&self) -> Option<FloatType> {
+    fn logical_type(&self) -> Result<Option<FloatType>, Failure> {
         let is_direct = |it: &FloatType| [FloatType::F16, FloatType::BF16].contains(it);
-        self.dtype.map(|dtype| Some(dtype).filter(is_direct).unwrap_or(FloatType::F32))
+        match self.dtype()? {
+            // Without a type for all, the weights have types of their own, and would be rounded twice.
+            None if self.input.logical && !self.dtype.is_empty() => Err(Failure::misuse(
+                "with --logical, --dtype PATTERN=TYPE needs --dtype TYPE for the other weights",
+            )),
+            Some(dtype) if self.dtype.len() == 1 => {
+                Ok(Some(dtype).filter(is_direct).or(Some(FloatType::F32)))
+            }
+            dtype => Ok(dtype.and(Some(FloatType::F32))),
+        }
     }
 
     /// Opens the inputs. A truncated one is refused unless damaged objects are skipped, and a hint says
@@ -104,7 +153,7 @@ impl ConvertArgs {
         paths: &[PathBuf],
         output: &mut Output,
     ) -> Result<Opened, Failure> {
-        let opened = self.input.open_all(paths, self.from, self.logical_type())?;
+        let opened = self.input.open_all(paths, self.from, self.logical_type()?)?;
         if self.skip_damaged || self.lossy {
             return Ok(opened);
         }
@@ -124,7 +173,7 @@ impl ConvertArgs {
 
     /// Whether no option changes what is written.
     pub(crate) fn keeps_contents(&self) -> bool {
-        let keeps_values = !self.dense && !self.input.logical && self.dtype.is_none();
+        let keeps_values = !self.dense && !self.input.logical && self.dtype.is_empty();
         keeps_values && self.write.only_of_zt().is_none() && self.input.select.is_empty()
     }
 
@@ -182,7 +231,7 @@ impl ConvertArgs {
                  list of names",
             );
         }
-        if self.dtype.is_none() && losses.iter().any(is_float) {
+        if self.dtype.is_empty() && losses.iter().any(is_float) {
             output.hint("--dtype f32 casts the values to a type that the output kind has");
         }
         let is_half_complex = |loss: &&Loss| {
@@ -278,9 +327,54 @@ pub(crate) fn kinds(wanted: fn(&dyn FileKind) -> bool) -> impl TypedValueParser<
         .try_map(move |name| kinds.get(&name).map(FileKind::kind).ok_or("no such kind"))
 }
 
-/// Parses the name of a type that values are cast to.
-fn floats() -> impl TypedValueParser<Value = FloatType> {
-    let value = |of: FloatType| PossibleValue::new(of.as_str()).aliases(of.other_names());
-    PossibleValuesParser::new(FloatType::ALL.map(value))
-        .try_map(|name| FloatType::from_typed(&name).ok_or("no such type"))
+/// The type that some objects are cast to, or all.
+#[derive(Debug, Clone)]
+struct CastTo {
+    pattern: Option<String>,
+    to: FloatType,
+}
+
+/// Parses `TYPE` and `PATTERN=TYPE`.
+#[derive(Debug, Clone)]
+struct Casts;
+
+impl Casts {
+    fn types() -> [PossibleValue; FloatType::ALL.len()] {
+        FloatType::ALL.map(|of| PossibleValue::new(of.as_str()).aliases(of.other_names()))
+    }
+}
+
+impl TypedValueParser for Casts {
+    type Value = CastTo;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        arg: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<CastTo, clap::Error> {
+        let text = value.to_string_lossy();
+        // A pattern may have an equals sign, and a type has none.
+        let (pattern, name) = match text.rsplit_once('=') {
+            Some((pattern, name)) => (Some(pattern), name),
+            None => (None, &*text),
+        };
+        let pattern = pattern.map(|pattern| {
+            let parser =
+                TypedValueParser::try_map(StringValueParser::new(), |it| glob::pattern(&it));
+            parser.parse_ref(command, arg, OsStr::new(pattern))
+        });
+        if let Some(to) = FloatType::from_typed(name) {
+            return Ok(CastTo { pattern: pattern.transpose()?, to });
+        }
+        // For the error, which names the types.
+        let types = PossibleValuesParser::new(Self::types());
+        let types = types.try_map(|name| FloatType::from_typed(&name).ok_or("no such type"));
+        let to = types.parse_ref(command, arg, OsStr::new(name))?;
+        Ok(CastTo { pattern: pattern.transpose()?, to })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::types().into_iter()))
+    }
 }

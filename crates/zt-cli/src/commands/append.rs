@@ -13,7 +13,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::kinds;
 use crate::output::Output;
 use crate::output::absent;
-use crate::output::json::{object, paths, warnings};
+use crate::output::json::{casts, object, paths, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{count, left_out, shared};
@@ -47,7 +47,7 @@ Examples:
 
 Keys of --json: `file`, `dry_run`, `inputs`, `added` (names), `objects` and `bytes` (added),
 `shared_bytes` (not stored again), `file_size`, `left_out` and `damaged` (names), `excluded` and
-`duplicates` (each with `input` and `names`), `warnings`.";
+`duplicates` (each with `input` and `names`), `casts`, `warnings`.";
 
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let target = &arguments.target;
@@ -56,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     options.on_duplicate = arguments.duplicates.policy();
     let opened = convert.open_all(&arguments.inputs, output)?;
     let inputs = &opened.inputs;
+    convert.choose_types(inputs, &mut options)?;
     // The library checks this too, but it does not know the file in a dry run.
     let mut read = inputs.iter().flat_map(zt_convert::Input::paths);
     if read.any(|input| is_same_file(input, &target.file)) {
@@ -108,12 +109,14 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             damaged: &summary.damaged,
             excluded: &opened.excluded,
             duplicates: &duplicates,
+            casts: casts(&summary.casts),
             warnings: warnings(&summary.warnings),
         })?;
     } else {
         let excluded = absent::text("excluded", &opened.excluded);
         let duplicates = absent::text("duplicates left out", &duplicates);
         let line = summary_line(&summary, file_size);
+        output.casts(&summary.casts);
         output.line(&target.line(&format!("{line}{excluded}{duplicates}")))?;
     }
     Ok(exit_without(&summary.damaged, inputs))

@@ -41,6 +41,7 @@ The keys of --json are the same as in `zt convert`.";
 pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
     let Arguments { files, weights } = arguments;
     let mut conversion = files.open(OnDuplicate::Error, output)?;
-    conversion.inputs = vec![average(&conversion.inputs, weights, &conversion.options)?];
+    conversion.inputs =
+        vec![average(&conversion.inputs, weights, &conversion.options.before_cast())?];
     conversion.write(output)
 }

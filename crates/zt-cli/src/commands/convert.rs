@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         };
         expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
         let lora = Lora::open(adapter, kinds::table()).map_err(Failure::Refused)?;
-        let merged = lora.scale(arguments.scale).merge(base, &conversion.options)?;
+        let merged = lora.scale(arguments.scale).merge(base, &conversion.options.before_cast())?;
         conversion.inputs = vec![merged];
     }
     conversion.write(output)

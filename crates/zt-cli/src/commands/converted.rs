@@ -18,7 +18,7 @@ use crate::files::remote::{self, location};
 use crate::files::stdout::{expect_free, to_stdout};
 use crate::output::Output;
 use crate::output::absent::{self, Absent};
-use crate::output::json::{object, path_text, paths as paths_shown, warnings};
+use crate::output::json::{casts, object, path_text, paths as paths_shown, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count, left_out, shared};
@@ -107,6 +107,7 @@ impl OutArgs {
             expect_free(output, self.force)?;
         }
         let Opened { inputs, excluded, .. } = self.convert.open_all(paths, output)?;
+        self.convert.choose_types(&inputs, &mut options)?;
         Ok(Conversion { args: self, paths, out, excluded, inputs, options })
     }
 }
@@ -156,6 +157,7 @@ impl Conversion<'_> {
         output: &mut Output,
     ) -> Result<Exit, Failure> {
         let Written { summary, exit, duplicates, left_out } = written;
+        output.casts(&summary.casts);
         if is_stdout(self.out) {
             if let Some(left_out) = left_out.strip_prefix("; ") {
                 output.note(left_out);
@@ -173,6 +175,7 @@ impl Conversion<'_> {
                 damaged: &summary.damaged,
                 excluded: &self.excluded,
                 duplicates: duplicates,
+                casts: casts(&summary.casts),
                 warnings: warnings(&summary.warnings),
             };
             output.document(&Document { written, more })?;

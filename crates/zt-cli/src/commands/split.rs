@@ -20,7 +20,7 @@ use crate::files::remote::{self, is_url, location};
 use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::absent::{self, Absent};
-use crate::output::json::{object, path_text, paths, warnings};
+use crate::output::json::{casts, object, path_text, paths, warnings};
 use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count, left_out};
@@ -95,7 +95,8 @@ GB is 10^9 bytes, as on the Hub; GiB is 2^30.
 
 Keys of --json: `file`, `kind`, `index` (null for one shard and for GGUF), `total_size`, `shards`
 (each with `path`, `objects`, `bytes` and `file_size`), `left_out` and `damaged` (names), `excluded`
-(each with `input` and `names`), `removed` (files of the replaced set), `warnings`.";
+(each with `input` and `names`), `removed` (files of the replaced set), `casts`,
+`warnings`.";
 
 fn is_target(kind: &dyn FileKind) -> bool {
     let writer = kind.writer();
@@ -124,6 +125,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         ))
     })?;
     let mut options = convert.options(target)?;
+    convert.choose_types(inputs, &mut options)?;
     let progress = Progress::new(total);
     let report = |bytes| progress.report(bytes);
     options.progress = Some(zt::Progress::new(&report));
@@ -275,10 +277,12 @@ fn print(
             damaged: &split.damaged,
             excluded,
             removed: paths(&split.removed),
+            casts: casts(&split.casts),
             warnings: warnings(&split.warnings),
         })?;
         return Ok(());
     }
+    output.casts(&split.casts);
     if !split.removed.is_empty() {
         let removed = count(split.removed.len() as u64, "file", "files");
         output.note(&format!("removed {removed} of the replaced set"));

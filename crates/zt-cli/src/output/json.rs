@@ -9,6 +9,7 @@ use serde::ser::Serializer;
 use zt::manifest::Text;
 
 use zt::{Component, DType, Digest, Entry, Error, RawComponent, RawObject, Tensor, Warning};
+use zt_convert::Cast;
 
 use super::text::{has_unsafe, is_unsafe};
 use super::value::Attributes;
@@ -112,6 +113,20 @@ pub(crate) struct WarningBody<'a> {
 
 pub(crate) fn warnings(warnings: &[Warning]) -> Vec<WarningBody<'_>> {
     warnings.iter().map(WarningBody::from).collect()
+}
+
+/// What casts have lost.
+pub(crate) fn casts(casts: &[Cast]) -> Vec<impl Serialize> {
+    let body = |cast: &Cast| {
+        object! {
+            r#type: cast.to.as_str(),
+            values: cast.values,
+            to_zero: cast.to_zero,
+            out_of_range: cast.out_of_range,
+            relative_error: cast.relative_error(),
+        }
+    };
+    casts.iter().map(body).collect()
 }
 
 /// Paths as text.

@@ -26,6 +26,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use terminal_size::{Width, terminal_size_of};
 use zt::{Error, ErrorKind, File, Warning};
+use zt_convert::Cast;
 use zt_convert::foreign::{Fault, is_url};
 use zt_model::is_delta;
 
@@ -275,6 +276,15 @@ impl Output {
     /// `note: message`, on stderr.
     pub(crate) fn note(&self, message: &str) {
         self.stderr("36", "note", message);
+    }
+
+    /// Says in one line what casts have lost.
+    pub(crate) fn casts(&self, casts: &[Cast]) {
+        let notable = casts.iter().filter(|cast| cast.is_notable()).map(Cast::to_string);
+        let notable = notable.collect::<Vec<_>>().join("; ");
+        if !self.json && !notable.is_empty() {
+            self.note(&notable);
+        }
     }
 
     fn stderr(&self, color: &str, label: &str, message: &str) {

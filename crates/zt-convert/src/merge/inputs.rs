@@ -182,7 +182,7 @@ fn add_objects<'i>(
                 continue;
             }
         };
-        let dtype = job.options.dtype.filter(|_| !codes.contains(entry.name()));
+        let dtype = job.options.dtype_of(entry.name()).filter(|_| !codes.contains(entry.name()));
         let incoming = Incoming { path, dtype, ..Incoming::new(tensor, file.registry()) };
         // The names of one file are unique.
         let place = match places.entry(entry.name()) {
@@ -205,16 +205,19 @@ fn add_objects<'i>(
 /// The tensors that a cast would make meaningless: codes of quantized weights, and their scales. They are kept as they
 /// are, with a warning for each way to store them.
 fn codes(kinds: &Kinds, input: &Input, job: &mut Job<'_>) -> Result<HashSet<String>> {
-    if job.options.dtype.is_none() || !input.logical().is_empty() {
+    if !job.options.casts() || !input.logical().is_empty() {
         return Ok(HashSet::new());
     }
     let found = kinds.quantized(input)?;
-    let warnings = found.warnings().into_iter().map(|mut warning| {
+    let parts = found.parts().into_iter().filter(|part| job.options.dtype_of(part).is_some());
+    let parts: HashSet<String> = parts.map(str::to_owned).collect();
+    let warnings = found.warnings().into_iter().filter(|_| !parts.is_empty());
+    let warnings = warnings.map(|mut warning| {
         warning.message = format!("not cast: {}", warning.message);
         warning
     });
     job.summary.warnings.extend(warnings);
-    Ok(found.parts().into_iter().map(str::to_owned).collect())
+    Ok(parts)
 }
 
 /// Repeats the warnings about the inputs. Data that other parts of a set have is a loss.

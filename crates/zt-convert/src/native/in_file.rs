@@ -38,7 +38,7 @@ impl<'i> InFile<'i> {
             let algorithm = digest.and_then(Digest::algorithm);
             let seen = Seen {
                 unit: Unit { tensor, role, treatment: Treatment::Keep, is_split: false },
-                written: Written { byte_len, overflow: None },
+                written: Written { byte_len, cast: None },
             };
             let groups = self.groups.entry(byte_len).or_default();
             let at = groups.iter().position(|it| it.algorithm == algorithm);

@@ -53,7 +53,7 @@ pub fn write_objects<'i>(
     for object in &planned {
         ahead.advance();
         let written = storing.write(object, writer)?;
-        job.written(object.name(), written.byte_len, written.overflow)?;
+        job.written(object.name(), written.byte_len, written.cast)?;
     }
     writer.check_copied().map_err(|error| {
         let of_it = |object: &&Outgoing<'_>| error.object() == Some(object.tensor.name());
@@ -104,7 +104,7 @@ impl<'i> Storing<'_, 'i> {
                 }
                 let written = self.store(object, role, data)?;
                 total.byte_len = total.byte_len.strict_add(written.byte_len);
-                total.overflow = total.overflow.or(written.overflow);
+                total.cast = total.cast.or(written.cast);
             }
         }
         out.finish()?;
@@ -136,7 +136,7 @@ impl<'i> Storing<'_, 'i> {
                     None => error,
                 }
             })?;
-            Written { byte_len, overflow: None }
+            Written { byte_len, cast: None }
         } else {
             let written = object.stream(role, &mut out, self.progress)?;
             let finished = out.finish();
@@ -177,10 +177,10 @@ impl<'i> Storing<'_, 'i> {
             // Or fetch it again.
             _ => !is_local || byte_len <= KEPT,
         };
-        let mut overflow = None;
+        let mut cast = None;
         if is_kept {
             let mut values = Vec::new();
-            overflow = object.write_values(byte_len, &mut values, self.progress)?;
+            cast = object.write_values(byte_len, &mut values, self.progress)?;
             out.planes(codec, |out| {
                 let wrote = out.write_all(&values);
                 wrote.map_err(|error| Error::from(error).with_object(object.name()))
@@ -194,11 +194,11 @@ impl<'i> Storing<'_, 'i> {
                     _ => ControlFlow::Continue(()),
                 };
             out.planes(codec, |out| {
-                overflow = object.write_values(byte_len, out, Some(Progress::new(&share)))?;
+                cast = object.write_values(byte_len, out, Some(Progress::new(&share)))?;
                 Ok(())
             })?;
         }
-        let written = Written { byte_len, overflow };
+        let written = Written { byte_len, cast };
         self.shares.insert(missing, written);
         out.finish()?;
         Ok(written)

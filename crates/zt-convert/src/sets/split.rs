@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use zt::{Result, Span, Warning};
 use zt_foreign::{
-    ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged, SetForm,
-    ShardPlace, Sink, TargetFolder,
+    Cast, ConvertOptions, Duplicate, Fault, FileWriter, Incoming, Input, Job, Loss, Merged,
+    SetForm, ShardPlace, Sink, TargetFolder,
 };
 
 use super::index::{Index, is_plain};
@@ -20,7 +20,7 @@ use crate::native::ZT;
 use crate::table::Kinds;
 
 /// The result of [`Kinds::split`].
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Split {
     /// The shards, in order.
@@ -38,6 +38,8 @@ pub struct Split {
     pub duplicates: Vec<Duplicate>,
     /// Files of the replaced set that were removed, because the new set has no file of that name.
     pub removed: Vec<PathBuf>,
+    /// As [`zt_foreign::Summary::casts`].
+    pub casts: Vec<Cast>,
     /// As [`zt_foreign::Summary::warnings`].
     pub warnings: Vec<Warning>,
 }
@@ -244,6 +246,7 @@ impl<'p> Plan<'p> {
         let mut job = Job::new(self.options.target, self.options);
         self.target.write(part, sink, &mut job)?;
         let summary = job.summary;
+        summary.casts.iter().for_each(|cast| cast.add_to(&mut self.split.casts));
         self.split.shards.push(Shard {
             path,
             objects: summary.objects,

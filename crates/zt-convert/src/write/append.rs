@@ -119,7 +119,7 @@ fn settle_names(merged: &mut Merged<'_>, edit: &mut Editor, job: &mut Job<'_>) -
 /// be shared among the inputs counts once; data that is converted, or that the file may have, does not
 /// count.
 fn certain_len(inputs: &[Input], existing: &[Tensor<'_>], options: &ConvertOptions<'_>) -> u64 {
-    if options.dense || options.dtype.is_some() {
+    if options.dense || options.casts() {
         return 0;
     }
     let components = existing.iter().flat_map(Tensor::components);

@@ -3,7 +3,7 @@
 use zt::foreign::Kind;
 use zt::{DType, Value};
 
-use crate::faults::Overflow;
+use crate::faults::Cast;
 
 /// The code of an error about a loss, and of the warning that takes its place.
 pub const LOSSY: &str = "lossy";
@@ -13,7 +13,7 @@ const KEYS: usize = 16;
 
 /// Something that a target cannot represent. A key is quoted and escaped by [`crate::display`]. The text
 /// of a loss does not name the target. [`Fault::Lossy`](crate::Fault::Lossy) does.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the docs and the texts of the variants explain the fields")]
 pub enum Loss {
@@ -82,7 +82,7 @@ pub enum Loss {
         .0.to,
         .0.becomes()
     )]
-    Overflow(Overflow),
+    Overflow(Cast),
     /// Data that other parts of a set have, and that were not read. `what` is the warning of the reader.
     #[error("{what}")]
     Read { what: String },

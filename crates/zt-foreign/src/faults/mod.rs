@@ -2,11 +2,11 @@
 //!
 //! It must not know: how files are opened and written. The rules of one kind are in its crate.
 
+mod cast;
 mod fault;
 mod loss;
-mod overflow;
 
+pub use cast::Cast;
 pub use fault::Fault;
 pub(crate) use loss::Grade;
 pub use loss::{LOSSY, Loss, display};
-pub use overflow::Overflow;

@@ -3,7 +3,7 @@ use zt::foreign::Kind;
 use zt::formats::dense_byte_len;
 use zt::{Attributes, DType, Error, Result, Warning};
 
-use crate::faults::{Fault, Grade, LOSSY, Loss, Overflow, display};
+use crate::faults::{Cast, Fault, Grade, LOSSY, Loss, display};
 use crate::outgoing::{ConvertOptions, Incoming, Outgoing, Summary};
 
 /// The attribute of an object with the shape in which a GGUF file stores it. Its values do not depend on it.
@@ -41,21 +41,19 @@ impl<'j> Job<'j> {
         }
     }
 
-    /// Counts an object whose values, of `byte_len` bytes, were written.
+    /// Counts an object whose values, of `byte_len` bytes, were written, and what a cast of them has lost.
     ///
     /// # Errors
     ///
     /// Code `lossy` for an overflow, unless it is allowed. The values are written by then, but the
     /// output is only published whole.
-    pub fn written(
-        &mut self,
-        object: &str,
-        byte_len: u64,
-        overflow: Option<Overflow>,
-    ) -> Result<()> {
-        if let Some(overflow) = overflow {
-            self.accept(Loss::Overflow(overflow), Some(object));
+    pub fn written(&mut self, object: &str, byte_len: u64, cast: Option<Cast>) -> Result<()> {
+        if let Some(cast) = cast.filter(|cast| cast.out_of_range > 0) {
+            self.accept(Loss::Overflow(cast), Some(object));
             self.check()?;
+        }
+        if let Some(cast) = cast {
+            cast.add_to(&mut self.summary.casts);
         }
         self.summary.bytes = self.summary.bytes.strict_add(byte_len);
         self.summary.objects = self.summary.objects.strict_add(1);

@@ -25,8 +25,8 @@ impl<'i> Merged<'i> {
     /// The fault of an object, or of the attributes.
     pub fn of(file: &'i File, options: &ConvertOptions<'_>) -> Result<Self> {
         let incoming = |entry: Entry<'i>| {
-            let incoming = Incoming::new(entry.tensor()?, file.registry());
-            Ok(Incoming { dtype: options.dtype, ..incoming })
+            let dtype = options.dtype_of(entry.name());
+            Ok(Incoming { dtype, ..Incoming::new(entry.tensor()?, file.registry()) })
         };
         let objects = file.entries().into_iter().map(incoming);
         Ok(Merged {

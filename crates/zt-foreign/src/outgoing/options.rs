@@ -1,10 +1,13 @@
 //! How files are converted, and what a conversion has done.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use zt::foreign::Kind;
 use zt::formats::FloatType;
 use zt::{Progress, Value, Warning, WriteOptions};
+
+use crate::faults::Cast;
 
 /// How files are converted.
 #[must_use]
@@ -21,6 +24,8 @@ pub struct ConvertOptions<'p> {
     /// The type that floating-point values of dense objects, FP8, FP6 and FP4 included, are cast to. Values are
     /// rounded once, to nearest, ties to even; values of other types are kept.
     pub dtype: Option<FloatType>,
+    /// The types of single objects, by the names that are written, in the place of [`dtype`](Self::dtype).
+    pub dtypes: HashMap<String, FloatType>,
     /// Whether values that the target cannot represent are dropped, each with a warning.
     ///
     /// An object is written as far as the target can represent it: its dense value without its
@@ -57,6 +62,7 @@ impl<'p> ConvertOptions<'p> {
             write: WriteOptions::new(),
             dense: false,
             dtype: None,
+            dtypes: HashMap::new(),
             drop_unsupported: false,
             skip_damaged: false,
             allow_inf: false,
@@ -72,6 +78,7 @@ impl<'p> ConvertOptions<'p> {
         write: WriteOptions,
         dense: bool,
         dtype: Option<FloatType>,
+        dtypes: HashMap<String, FloatType>,
         drop_unsupported: bool,
         skip_damaged: bool,
         allow_inf: bool,
@@ -86,6 +93,24 @@ impl<'p> ConvertOptions<'p> {
     /// [`skip_damaged`](Self::skip_damaged) and [`allow_inf`](Self::allow_inf).
     pub fn lossy(self, lossy: bool) -> Self {
         self.drop_unsupported(lossy).skip_damaged(lossy).allow_inf(lossy)
+    }
+
+    /// The type that floating-point values of the object `name` are cast to.
+    pub fn dtype_of(&self, name: &str) -> Option<FloatType> {
+        self.dtypes.get(name).copied().or(self.dtype)
+    }
+
+    /// Whether any object is cast.
+    pub fn casts(&self) -> bool {
+        self.dtype.is_some() || !self.dtypes.is_empty()
+    }
+
+    /// These options with f64 in the place of each type: for values that are computed before they are written. The
+    /// writer rounds them once, and counts what that loses.
+    pub fn before_cast(&self) -> Self {
+        let wide = self.dtypes.keys().map(|name| (name.clone(), FloatType::F64));
+        let wide: HashMap<_, _> = wide.collect();
+        self.clone().dtypes(wide).dtype(self.dtype.map(|_| FloatType::F64))
     }
 }
 
@@ -136,7 +161,7 @@ impl Duplicate {
 }
 
 /// What a conversion has done.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
     /// Objects that were written.
@@ -153,6 +178,8 @@ pub struct Summary {
     pub damaged: Vec<String>,
     /// Objects that were not written, because [`ConvertOptions::on_duplicate`] chose another one of the same name.
     pub duplicates: Vec<Duplicate>,
+    /// What casts have lost, one for each type.
+    pub casts: Vec<Cast>,
     /// The warnings of the inputs; a warning with code `lossy` for each loss; and one with code
     /// `experimental` for a kind whose writer is an experiment.
     pub warnings: Vec<Warning>,

@@ -7,7 +7,7 @@ use zt::formats::{FloatType, check_bools_from, dense_byte_len};
 use zt::manifest::Text;
 use zt::{Bytes, DType, Elements, Error, Progress, Result};
 
-use crate::faults::{Fault, Overflow};
+use crate::faults::{Cast, Fault};
 use crate::outgoing::{DATA, Outgoing, Treatment};
 
 /// Bytes that are read, cast and written at a time.
@@ -24,13 +24,13 @@ const LONG_PIECE: usize = 16 << 20;
 pub struct Written {
     /// Bytes of the values, before compression.
     pub byte_len: u64,
-    /// Finite values that a cast has made infinite.
-    pub overflow: Option<Overflow>,
+    /// What a cast has lost; `None` without a cast.
+    pub cast: Option<Cast>,
 }
 
 impl Outgoing<'_> {
     /// Writes the values of a plain array, little-endian and in row-major order: exactly
-    /// `byte_len` bytes. Returns the values that a cast has made infinite.
+    /// `byte_len` bytes. Returns what a cast has lost.
     ///
     /// Dense objects and planes are streamed. Any other dense value is made in memory first.
     ///
@@ -42,13 +42,13 @@ impl Outgoing<'_> {
         byte_len: u64,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<Option<Overflow>> {
+    ) -> Result<Option<Cast>> {
         self.write_role(DATA, byte_len, out, progress)
     }
 
     /// Writes one component, little-endian: exactly `byte_len` bytes. `data` is cast if the object
-    /// is, and is the dense value if the object is decoded. Returns the values that the cast has made
-    /// infinite.
+    /// is, and is the dense value if the object is decoded. Returns what the cast has
+    /// lost.
     ///
     /// # Errors
     ///
@@ -59,14 +59,14 @@ impl Outgoing<'_> {
         byte_len: u64,
         out: &mut (dyn Write + Send),
         progress: Option<Progress<'_>>,
-    ) -> Result<Option<Overflow>> {
+    ) -> Result<Option<Cast>> {
         let written = self.stream(role, out, progress)?;
         let (expected, found) = (byte_len, written.byte_len);
         // Lengths were checked when the file was opened, so only a user's format can break this.
         if found != expected {
             return Err(self.blame(Fault::Length { expected, found }.into()));
         }
-        Ok(written.overflow)
+        Ok(written.cast)
     }
 
     /// As [`Outgoing::write_role`], of any length.
@@ -101,13 +101,13 @@ impl Outgoing<'_> {
             role,
             dtype: source.dtype.unwrap_or(DType::U8),
             logical_type: source.logical_type.clone(),
-            overflow: self.cast_of_role(role).map(Overflow::none),
+            cast: self.cast_of_role(role).map(Cast::to),
             read: 0,
             written: 0,
             out,
             progress,
         };
-        let passes = source.blob.encoding == Encoding::Raw && stream.overflow.is_none();
+        let passes = source.blob.encoding == Encoding::Raw && stream.cast.is_none();
         let most = if passes { SHORT_PIECE } else { PIECE };
         let piece_len = stream.piece_len(source.blob.decoded_len, most);
         let end = reader.for_each_piece(piece_len, |piece| stream.write(piece));
@@ -133,7 +133,7 @@ impl Outgoing<'_> {
             role: DATA,
             dtype,
             logical_type,
-            overflow: cast.map(Overflow::none),
+            cast: cast.map(Cast::to),
             read: 0,
             written: 0,
             out,
@@ -155,7 +155,7 @@ struct Stream<'s, 'i> {
     dtype: DType,
     logical_type: Option<Text>,
     /// The cast, if there is one.
-    overflow: Option<Overflow>,
+    cast: Option<Cast>,
     /// Bytes read and written so far.
     read: u64,
     written: u64,
@@ -223,7 +223,7 @@ impl Stream<'_, '_> {
         if self.dtype == DType::Bool {
             check_bools_from(self.read, piece).map_err(blame)?;
         }
-        let Some(overflow) = &mut self.overflow else {
+        let Some(lost) = &mut self.cast else {
             return Ok(Bytes::Borrowed(piece));
         };
         let registry = self.object.registry;
@@ -232,13 +232,13 @@ impl Stream<'_, '_> {
             logical_type: self.logical_type.clone(),
             bytes: Bytes::Borrowed(piece),
         };
-        let cast = elements.cast(overflow.to, registry).map_err(blame)?;
-        let counted = overflow.add(&elements, &cast.bytes, registry);
+        let cast = elements.cast(lost.to, registry).map_err(blame)?;
+        let counted = lost.add(&elements, &cast.bytes, registry);
         counted.map_err(blame)?;
         Ok(cast.bytes)
     }
 
     fn finish(self) -> Written {
-        Written { byte_len: self.written, overflow: self.overflow.and_then(Overflow::found) }
+        Written { byte_len: self.written, cast: self.cast }
     }
 }

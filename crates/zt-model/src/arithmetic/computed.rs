@@ -11,7 +11,7 @@ use zt::{
     Result, Slice, Source, Span, Tensor, View,
 };
 use zt_convert::Kinds;
-use zt_foreign::{ConvertOptions, DATA, Input, Overflow};
+use zt_foreign::{Cast, ConvertOptions, DATA, Input};
 
 use crate::arithmetic::fault::Fault;
 
@@ -53,7 +53,7 @@ impl<F: Formula + 'static> Computed<F> {
         options: &ConvertOptions<'_>,
     ) -> Result<(Object, Arc<dyn Source>)> {
         let first = tensors.first().ok_or(Fault::NotFloating)?;
-        let float = options.dtype.or(floating(&first.tensor()));
+        let float = options.dtype_of(first.tensor().name()).or(floating(&first.tensor()));
         let float = float.ok_or(Fault::NotFloating)?;
         let byte_len = dense_byte_len(first.tensor().shape(), float.dtype().byte_len() as u64);
         let span = byte_len.and_then(|byte_len| Span::new(0, byte_len));
@@ -108,9 +108,9 @@ impl<F: Formula + 'static> Computed<F> {
         let shape = [values.len() as u64];
         let (_, wide) = Dense::from_slice(&shape, values)?.into_elements();
         let cast = wide.cast(self.float, registry)?;
-        let mut overflow = Overflow::none(self.float);
-        overflow.add(&wide, &cast.bytes, registry)?;
-        if overflow.found().is_some() && !self.allow_inf {
+        let mut lost = Cast::to(self.float);
+        lost.add(&wide, &cast.bytes, registry)?;
+        if lost.out_of_range > 0 && !self.allow_inf {
             let float = self.float.as_str();
             return Err(Fault::OutOfRange { float }.into());
         }
