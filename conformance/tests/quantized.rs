@@ -188,6 +188,32 @@ fn faults_are_named() {
     }
 }
 
+/// A scale that only a shard of an older set has is missing, and the shard is named.
+#[test]
+fn a_shard_that_the_index_does_not_name_has_no_scales() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quantized/01-deepseek-fp8/model");
+    let folder = tempfile::tempdir().unwrap();
+    let copy = |from: &str, to: &str| fs::copy(data.join(from), folder.path().join(to)).unwrap();
+    copy("config.json", "config.json");
+    copy("model-00001-of-00002.safetensors", "model-00001-of-00002.safetensors");
+    copy("model-00002-of-00002.safetensors", "model-00002-of-00003.safetensors");
+    let index = fs::read(data.join("model.safetensors.index.json")).unwrap();
+    let mut index: Value = serde_json::from_slice(&index).unwrap();
+    let map = index["weight_map"].as_object_mut().unwrap();
+    map.retain(|_, shard| *shard != "model-00002-of-00002.safetensors");
+    fs::write(folder.path().join("model.safetensors.index.json"), index.to_string()).unwrap();
+    let model = open(folder.path(), None).unwrap();
+    let problems = model.file().verify(&VerifyOptions::new()).unwrap().problems;
+    let codes: Vec<_> = problems.iter().map(|it| (it.code(), it.object())).collect();
+    let weights = ["model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.down_proj.weight"];
+    assert_eq!(codes, weights.map(|weight| ("quantization", Some(weight))));
+    assert!(problems[0].to_string().contains("weight_scale_inv is missing"));
+    let options = zt_model::ExamineOptions::new();
+    let findings = zt_model::examine(&Kinds::builtin(), folder.path(), &options).unwrap();
+    let stray = findings.iter().find(|it| it.code == "old-shards").unwrap();
+    assert!(stray.message.contains("model-00002-of-00003.safetensors"), "{}", stray.message);
+}
+
 /// Codes are read in parts, and a digest is of all of them.
 #[test]
 fn a_flipped_bit_in_codes_or_scales_is_found() {

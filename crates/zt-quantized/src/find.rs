@@ -8,6 +8,7 @@ use zt::{DType, File, FloatType, Result, Value, Warning};
 use crate::dialects::Dialects;
 use crate::model::Model;
 use crate::settings::Settings;
+use crate::suspects::suspects;
 use crate::values::{Computed, Latest};
 use crate::weight::Weight;
 
@@ -30,7 +31,7 @@ pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Qua
         found.iter().for_each(|weight| model.take(weight));
         weights.extend(found);
     }
-    let warnings = unused_scales(&model);
+    let warnings = suspects(&model, &weights);
     Ok(Quantized { file: file.clone(), weights, warnings })
 }
 
@@ -155,23 +156,6 @@ impl Quantized {
         }
         Ok(warnings)
     }
-}
-
-/// Scales without a quantized weight: the tensor beside them has plain values.
-fn unused_scales(model: &Model<'_>) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    for end in ["weight_scale", "weight_scale_inv"] {
-        for stem in model.ending(end) {
-            let name = format!("{stem}weight");
-            let Some(weight) = model.get(&name) else { continue };
-            let message = format!(
-                "{stem}{end} is a scale, and {name} is of the type {}: it is taken as it is, and not multiplied",
-                weight.value_type
-            );
-            warnings.push(Warning::new("quantized-scale", message).with_object(&name));
-        }
-    }
-    warnings
 }
 
 /// The values of the codes of a byte, of this logical type or dtype.

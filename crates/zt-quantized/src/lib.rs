@@ -7,6 +7,7 @@ mod fault;
 mod find;
 mod model;
 mod settings;
+mod suspects;
 mod targets;
 mod values;
 mod weight;

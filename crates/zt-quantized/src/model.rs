@@ -140,6 +140,11 @@ impl<'f> Model<'f> {
         self.tensors.get(name).filter(|_| !self.taken.contains(name))
     }
 
+    /// The plain array of this name, whoever took it.
+    pub(crate) fn stored(&self, name: &str) -> Option<&Shape<'f>> {
+        self.tensors.get(name)
+    }
+
     /// A tensor that a weight needs.
     ///
     /// # Errors

@@ -33,7 +33,10 @@ impl Dialect for Gptq {
             // AWQ packs the outputs, so its scales have more columns.
             let is_auto_awq = settings.text("packing_format").is_some_and(|it| it.contains("awq"));
             let is_gptq = match (shape("qweight"), shape("scales")) {
-                (Some([_, outputs]), Some([_, scales])) => outputs == scales,
+                (Some([_, outputs]), Some([_, scales])) => {
+                    outputs == scales
+                        && model.get(&of("qweight")).is_some_and(|it| it.is(DType::I32))
+                }
                 _ => false,
             };
             if method == Some("gptq")

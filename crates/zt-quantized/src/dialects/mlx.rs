@@ -10,7 +10,7 @@ use crate::dialects::scaled::scale_codes;
 use crate::dialects::{Dialect, E2M1, integers};
 use crate::fault::Fault;
 use crate::find::byte_values;
-use crate::model::Model;
+use crate::model::{Model, Shape};
 use crate::values::codes::Codes;
 use crate::values::packing::Packing;
 use crate::values::weight::Formula;
@@ -30,8 +30,12 @@ impl Dialect for Mlx {
         let mut weights = Vec::new();
         for layer in model.ending("weight") {
             let of = |part: &str| format!("{layer}{part}");
-            let is_codes = model.get(&of("weight")).is_some_and(|it| it.is(DType::U32));
-            if is_codes && (is_mlx || model.get(&of("scales")).is_some()) {
+            let codes = model.get(&of("weight")).filter(|it| it.is(DType::U32));
+            let rows = |shape: &[u64]| shape.split_last().map(|(_, rows)| rows.to_vec());
+            let is_scaled = |codes: &Shape<'_>| {
+                model.get(&of("scales")).is_some_and(|it| rows(it.shape) == rows(codes.shape))
+            };
+            if codes.is_some_and(|codes| codes.shape.len() > 1 && (is_mlx || is_scaled(codes))) {
                 let parts = ["weight", "scales", "biases"].map(of).into_iter();
                 let parts = parts.filter(|part| model.get(part).is_some());
                 let (float, formula) = (float(model, layer), formula(model, layer));

@@ -35,7 +35,9 @@ impl Dialect for Named {
                 let of = |part: &&str| format!("{layer}.{part}");
                 let others = others.iter().map(of).filter(|part| model.get(part).is_some());
                 let others: Vec<String> = others.collect();
-                if others.is_empty() {
+                let tensor = model.get(&of(&codes));
+                let is_codes = tensor.is_some_and(|it| !it.dtype.is_float() && it.shape.len() > 1);
+                if others.is_empty() || !is_codes {
                     continue;
                 }
                 let fault = Fault::Unknown { dialect, what: "a weight of code books".to_owned() };

@@ -27,11 +27,11 @@ impl Dialect for Quanto {
             let of = |part: &str| format!("{name}.{part}");
             let module = name.rsplit_once('.').map_or("", |(module, _)| module);
             let kind = model.settings().quanto(module).and_then(|it| it.get("weights")?.as_str());
-            if kind.is_none() && model.get(&of("_scale")).is_none() {
+            let codes = model.get(&of("_data"));
+            let is_bytes = codes.is_some_and(|it| it.is_fp8() || it.is(DType::I8));
+            if kind.is_none() && (model.get(&of("_scale")).is_none() || !is_bytes) {
                 continue;
             }
-            let is_bytes =
-                model.get(&of("_data")).is_some_and(|it| it.is_fp8() || it.is(DType::I8));
             let parts = ["_data", "_scale", "_shift"].map(of).into_iter();
             let parts: Vec<String> = parts.filter(|part| model.get(part).is_some()).collect();
             let formula = match is_bytes && model.get(&of("_shift")).is_none() {

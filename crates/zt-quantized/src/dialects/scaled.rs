@@ -299,7 +299,8 @@ fn blocks(
     {
         return Some([1, group]);
     }
-    Some([side(rows, grid_rows)?, side(columns, grid_columns)?])
+    let side = side([rows, columns], [grid_rows, grid_columns])?;
+    Some([side, side])
 }
 
 /// The blocks and groups of columns that the settings give a layer. `None` for what needs no size.
@@ -322,12 +323,9 @@ pub(super) fn configured(model: &Model<'_>, layer: &str) -> Vec<Option<[u64; 2]>
     sizes.collect()
 }
 
-/// The side of blocks that settings do not give: 128, as everyone has it, or the only power of two that fits.
-fn side(len: u64, blocks: u64) -> Option<u64> {
-    let fits = |side: &u64| len.div_ceil(*side) == blocks;
-    if blocks == 1 {
-        return Some(len.max(1));
-    }
+/// The side of square blocks that settings do not give: 128, as everyone has it, or the only power of two that fits.
+fn side(shape: [u64; 2], grid: [u64; 2]) -> Option<u64> {
+    let fits = |side: &u64| shape.map(|len| len.div_ceil(*side)) == grid;
     let mut sides = (0..20).map(|power| 1u64 << power).filter(fits);
     [128].into_iter().find(fits).or_else(|| sides.next().filter(|_| sides.next().is_none()))
 }
