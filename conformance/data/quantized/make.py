@@ -14,6 +14,7 @@ import logging
 import pathlib
 import sys
 import types
+import typing
 
 import numpy as np
 import torch
@@ -518,6 +519,19 @@ def more_of_mlx():
         config = {"quantization": {"group_size": group, "bits": bits, "mode": mode}}
         case(f"33-mlx-{mode}", tensors, {f"{NAME}.weight": dequantize(mx.float32)}, config, {"format": "mlx"},
              own={f"{NAME}.weight": dequantize(mx.bfloat16)})
+    # A layer with settings of its own has none of the others: it is affine.
+    other = "model.layers.0.mlp.up_proj"
+    codes, scales = mx.quantize(weight, mode="mxfp4")
+    tensors = {f"{NAME}.weight": tensor(codes), f"{NAME}.scales": tensor(scales)}
+    values = {f"{NAME}.weight": tensor(mx.dequantize(codes, scales, mode="mxfp4", dtype=mx.float32))}
+    parts = mx.quantize(weight, group_size=32, bits=8)
+    tensors.update({f"{other}.{key}": tensor(it) for key, it in zip(["weight", "scales", "biases"], parts)})
+    wide = lambda it: tensor(it).double().repeat_interleave(32, -1)
+    integers = tensor(parts[0]).contiguous().view(torch.uint8).double()
+    values[f"{other}.weight"] = (integers * wide(parts[1]) + wide(parts[2])).float()
+    assert (values[f"{other}.weight"] - tensor(mx.dequantize(*parts, group_size=32, bits=8)).float()).abs().max() < 0.05
+    config = {"quantization": {"mode": "mxfp4", "group_size": 32, "bits": 4, other: {"group_size": 32, "bits": 8}}}
+    case("33-mlx-mixed", tensors, values, config, {"format": "mlx"})
 
 
 def more_of_bitsandbytes():
@@ -648,6 +662,17 @@ def deepseek():
         case(name, tensors, values, {"quantization_config": config, "dtype": "bfloat16"},
              own={key: it.bfloat16() for key, it in values.items()})
 
+    load("gptqmodel", "utils.planar_packing")
+    table = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    known = {"_DEEPSEEK_V4_FP4_BLOCK_SIZE": 32, "_DEEPSEEK_V4_FP4_TABLE": (*table, *(-it for it in table)), "Optional": typing.Optional}
+    fp4 = functions("gptqmodel", "utils/model_dequant.py", known)["dequantize_deepseek_v4_fp4_expert"]
+    codes = torch.randint(-128, 128, (6, 48)).to(torch.int8)
+    scale = torch.exp2(torch.randint(-9, 3, (6, 3)).float()).to(torch.float8_e8m0fnu)
+    key = "model.layers.0.ffn.experts.1.w1"
+    case("38-deepseek-fp4", {f"{key}.weight": codes, f"{key}.scale": scale},
+         {f"{key}.weight": fp4(codes, scale, target_dtype=torch.float32)},
+         {"quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [128, 128]}, "dtype": "bfloat16"},
+         own={f"{key}.weight": fp4(codes, scale)})
     experts = "model.layers.0.mlp.experts"
     one("38-deepseek-edges", {f"{NAME}.weight": (70, 33), "model.layers.0.mlp.up_proj.weight": (31, 100)}, (32, 48))
     one("38-deepseek-experts", {f"{experts}.gate_up_proj": (3, 40, 36), f"{experts}.down_proj": (3, 20, 17)}, (32, 16))

@@ -37,8 +37,13 @@ pub struct Settings {
 
 impl Settings {
     /// The names of the files that are understood.
-    pub const FILES: [&str; 4] =
-        ["config.json", "hf_quant_config.json", "quantize_config.json", "quanto_qmap.json"];
+    pub const FILES: [&str; 5] = [
+        "config.json",
+        "hf_quant_config.json",
+        "quantize_config.json",
+        "quant_config.json",
+        "quanto_qmap.json",
+    ];
 
     /// The longest file, in bytes.
     pub const LEN_MAX: u64 = 16 << 20;
@@ -67,7 +72,7 @@ impl Settings {
             "hf_quant_config.json" => {
                 self.is_modelopt |= self.take(json.get("quantization"));
             }
-            "quantize_config.json" => {
+            "quantize_config.json" | "quant_config.json" => {
                 self.take(Some(&Value::Object(json)));
             }
             "quanto_qmap.json" => self.quanto = json,

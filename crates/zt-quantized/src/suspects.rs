@@ -10,9 +10,34 @@ use crate::weight::Weight;
 /// The names of scales of activations, each for a whole layer.
 const INPUTS: [&str; 4] = ["input_scale", "scale_input", "input_global_scale", "output_scale"];
 
-/// Warnings of code `quantized-scale`.
+/// The methods of settings whose weights a dialect finds, if there are any.
+const METHODS: [&str; 13] = [
+    "awq",
+    "auto-round",
+    "bitsandbytes",
+    "compressed-tensors",
+    "fbgemm_fp8",
+    "fp8",
+    "gptq",
+    "hqq",
+    "modelopt",
+    "mxfp4",
+    "quanto",
+    "quark",
+    "torchao",
+];
+
+/// Warnings of code `quantized-scale`, and `quantized` where nothing was found.
 pub(crate) fn suspects(model: &Model<'_>, weights: &[Weight]) -> Vec<Warning> {
     let mut warnings = unused_scales(model);
+    if let ([], Some(method)) = (weights, model.settings().method())
+        && !METHODS.contains(&method)
+    {
+        let message = format!(
+            "the settings say that the weights are quantized ({method}), and no dialect knows them: they are taken as they are"
+        );
+        warnings.push(Warning::new("quantized", message));
+    }
     warnings.extend(without_scales(model, weights));
     warnings.extend(weights.iter().flat_map(|weight| inputs(model, weight)));
     warnings

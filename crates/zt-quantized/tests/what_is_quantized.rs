@@ -1,5 +1,5 @@
 //! What is taken for quantized, what is not, and what is odd beside it.
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 use zt::{DType, Dense, Elements, File, Writer};
 use zt_quantized::{Dialects, Quantized, Settings, find};
@@ -176,4 +176,86 @@ fn a_fused_matrix_with_the_scales_of_its_half_has_no_values() {
         assert_eq!(error.code(), "quantization", "{shape:?} {scales:?}");
         assert_eq!(error.object(), Some("a.weight"));
     }
+}
+
+fn settings(quantization: serde_json::Value) -> Settings {
+    let mut settings = Settings::default();
+    let json = serde_json::json!({ "quantization_config": quantization });
+    settings.add("config.json", json.to_string().as_bytes()).unwrap();
+    settings
+}
+
+#[test]
+fn what_is_known_by_name_alone_is_unsupported() {
+    let named: &[(serde_json::Value, &[Tensor<'_>], &str)] = &[
+        (
+            serde_json::json!({}),
+            &[
+                ("a.weight._data._data", "u8", &[16, 128]),
+                ("a.weight._scale", "f32", &[32, 1]),
+                ("a.weight._shift", "f32", &[32, 1]),
+            ],
+            "quanto",
+        ),
+        (
+            serde_json::json!({"quant_method": "bitnet"}),
+            &[("a.weight", "u8", &[4, 16]), ("a.weight_scale", "bf16", &[1])],
+            "modelopt-int4",
+        ),
+        (
+            serde_json::json!({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}),
+            &[
+                ("a.weight", "u8", &[4, 16]),
+                ("a.weight_scale", "f32", &[8, 1]),
+                ("a.weight_scale_2", "f32", &[1]),
+            ],
+            "modelopt-int4",
+        ),
+        (
+            serde_json::json!({"quant_method": "gptq", "bits": 5, "checkpoint_format": "gptq_p"}),
+            &[
+                ("a.qweight", "i32", &[5, 32]),
+                ("a.qzeros", "i32", &[1, 5]),
+                ("a.scales", "f16", &[1, 32]),
+            ],
+            "gptq",
+        ),
+        (
+            serde_json::json!({"quant_method": "awq", "bits": 4, "version": "gemv"}),
+            &[
+                ("a.qweight", "i32", &[32, 4]),
+                ("a.qzeros", "i32", &[32, 1]),
+                ("a.scales", "f16", &[32, 8]),
+            ],
+            "awq",
+        ),
+        (
+            serde_json::json!({"quant_method": "aqlm"}),
+            &[
+                ("a.codes", "i16", &[4, 2, 1]),
+                ("a.codebooks", "f16", &[1, 16, 1, 8]),
+                ("a.scales", "f16", &[4, 1, 1, 1]),
+            ],
+            "aqlm",
+        ),
+    ];
+    for (json, tensors, dialect) in named {
+        let found = model(tensors, &settings(json.clone()));
+        let [weight] = found.weights() else { panic!("{dialect}") };
+        assert_eq!((&*weight.name, weight.dialect), ("a.weight", *dialect));
+        assert_eq!(weight.formula.as_ref().unwrap_err().code(), "unsupported", "{dialect}");
+        assert_eq!(weight.parts.len(), tensors.len(), "{dialect}");
+    }
+}
+
+#[test]
+fn a_method_that_no_dialect_knows_is_a_warning() {
+    let tensors: [Tensor<'_>; 2] =
+        [("a.weight", "i8", &[4, 16]), ("a.weight_scales", "f16", &[16])];
+    let codes = |method: &str| -> Vec<_> {
+        let found = model(&tensors, &settings(serde_json::json!({ "quant_method": method })));
+        found.logical(None).unwrap().warnings().iter().map(|it| it.code).collect()
+    };
+    assert_eq!(codes("eetq"), ["quantized"]);
+    assert_eq!(codes("compressed-tensors"), [""; 0]);
 }

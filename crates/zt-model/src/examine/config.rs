@@ -249,6 +249,10 @@ fn other_quantization<'t>(
         );
         return Some((message, "loaders take the codes for weights: fetch the right config.json"));
     };
+    // Of a cache alone, no weight is.
+    if named.get("kv_cache_scheme").is_some_and(|it| !it.is_null()) {
+        return None;
+    }
     let mut matrices = matrices.peekable();
     matrices.peek()?;
     let is_plain = |tensor: &TensorInfo| tensor.dtype.is_some_and(|dtype| FLOATS.contains(&dtype));

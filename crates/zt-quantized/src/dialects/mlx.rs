@@ -50,20 +50,34 @@ fn float(model: &Model<'_>, layer: &str) -> FloatType {
     model.float_of(&format!("{layer}scales"))
 }
 
-/// A key of the settings of a layer, or else of all layers.
+/// A key of the settings of a layer, or else of all layers. A layer with settings of its own has none of the others, as
+/// `nn.quantize` has it.
 fn setting<'s>(model: &'s Model<'_>, layer: &str, key: &str) -> Option<&'s Value> {
-    let of_layer = model.settings().get(layer.trim_end_matches('.')).and_then(|it| it.get(key));
-    of_layer.or_else(|| model.settings().get(key))
+    let settings = model.settings();
+    match settings.get(layer.trim_end_matches('.')).filter(|it| it.is_object()) {
+        Some(own) => own.get(key),
+        None => settings.get(key),
+    }
 }
 
 fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let of = |part: &str| format!("{layer}{part}");
     let rule = |what: String| zt::Error::from(Fault::Rule { dialect: NAME, what });
     let number = |key: &str| setting(model, layer, key).and_then(Value::as_u64);
-    let (Some(bits), Some(group)) = (number("bits"), number("group_size")) else {
+    let mode = setting(model, layer, "mode").and_then(Value::as_str);
+    let (bits, group) = (number("bits"), number("group_size"));
+    if (mode, bits, group) == (None, None, None) {
         return Err(rule("no settings beside the file give bits and group_size".to_owned()));
+    }
+    // `_defaults_for_mode` of mlx.
+    let mode = mode.unwrap_or("affine");
+    let usual = match mode {
+        "mxfp4" => [32, 4],
+        "mxfp8" => [32, 8],
+        "nvfp4" => [16, 4],
+        _ => [64, 4],
     };
-    let mode = setting(model, layer, "mode").and_then(Value::as_str).unwrap_or("affine");
+    let (group, bits) = (group.unwrap_or(usual[0]), bits.unwrap_or(usual[1]));
     let known = match mode {
         "affine" => [2, 3, 4, 5, 6, 8].contains(&bits),
         "mxfp4" | "nvfp4" => bits == 4,

@@ -115,6 +115,9 @@ fn mxfp4(model: &Model<'_>, name: &str, scale: &str) -> Result<Formula> {
 
 /// Signed codes of two rows a byte, the first in the low half.
 fn int4(model: &Model<'_>, name: &str, [first, second]: &[String; 2]) -> Result<Formula> {
+    if let Some(method) = model.settings().method().filter(|method| *method != "modelopt") {
+        return Err(Fault::Unknown { dialect: INT4, what: format!("codes of {method}") }.into());
+    }
     if model.get(second).is_some() {
         let what = format!("{second}, a second scale of integers,");
         return Err(Fault::Unknown { dialect: INT4, what }.into());

@@ -1,7 +1,7 @@
 //! optimum-quanto 0.2.7: `X.weight._data` and `X.weight._scale`.
 //!
-//! Source: `WeightQBytesTensor` of that release. `quanto_qmap.json` names the quantized modules. Packed types of 2 and 4
-//! bits are named, and not computed.
+//! Source: `WeightQBytesTensor` and `WeightQBitsTensor` of that release. `quanto_qmap.json` names the quantized modules.
+//! Codes of 2 and 4 bits, `X.weight._data._data`, are named. Their shape is that of groups; the weight's is in no file.
 
 use std::collections::HashSet;
 
@@ -42,6 +42,17 @@ impl Dialect for Quanto {
                 }
             };
             weights.push(Weight::new(name, NAME, parts, model.float_of(&of("_scale")), formula));
+        }
+        for name in model.ending("._data._data") {
+            let parts = ["_data._data", "_scale", "_shift"].map(|part| format!("{name}.{part}"));
+            let [codes, scale, _] = &parts;
+            if model.get(codes).is_some_and(|it| it.is(DType::U8)) && model.get(scale).is_some() {
+                let float = model.float_of(scale);
+                let what = "a weight of packed codes, whose shape is in no file,".to_owned();
+                let fault = Fault::Unknown { dialect: NAME, what };
+                let parts = parts.into_iter().filter(|part| model.get(part).is_some());
+                weights.push(Weight::new(name, NAME, parts, float, Err(fault.into())));
+            }
         }
         let known: HashSet<String> =
             weights.iter().map(|weight: &Weight| weight.name.clone()).collect();

@@ -5,6 +5,7 @@
 //! | `X.weight`, FP8 | `X.weight_scale_inv`: blocks | DeepSeek-V3, `weight_dequant` of its `inference/kernel.py` |
 //! | `X.weight`, FP8 or int8 | `X.weight_scale`: all, a row or a block; `X.weight_zero_point`, `X.weight_g_idx` | compressed-tensors, `NaiveQuantizationCompressor`; ModelOpt |
 //! | `X.weight`, FP8 | `X.weight_scale`, E8M0 in U8: 32 columns | MXFP8 of compressed-tensors and ModelOpt |
+//! | `X.weight`, FP8 | `X.qscale_weight`: all | Mistral's own checkpoints |
 //! | `X.weight`, FP8 or FP4 in int8 | `X.scale`, E8M0: blocks, or 32 columns | DeepSeek-V4 |
 
 use serde_json::Value;
@@ -26,7 +27,8 @@ const INT8: &str = "scaled-int8";
 const FP4: &str = "deepseek-fp4";
 
 /// The names of scales, the most special first.
-const SCALES: [&str; 4] = ["weight_scale_inv", "weight_scale", "scale_weight", "scale"];
+const SCALES: [&str; 5] =
+    ["weight_scale_inv", "weight_scale", "scale_weight", "qscale_weight", "scale"];
 
 impl Dialect for Scaled {
     fn name(&self) -> &'static str {
