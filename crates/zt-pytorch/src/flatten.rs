@@ -295,12 +295,40 @@ impl<'w> Walk<'w, '_> {
             };
         }
         let tensors = members(self.heap, self.tensors, value, true, budget)?;
-        if tensors.is_empty() {
-            return Ok(());
-        }
         let parts = (0..).zip(tensors);
         let parts = parts.map(|(at, (name, value))| (Place::Member(at, name), value));
-        self.enter(Items::Parts(parts.collect()), is_inner)
+        let mut parts: Vec<_> = parts.collect();
+        if let Some(Node::Made(made)) = self.heap.node(value) {
+            self.add_items(*made, &mut parts, budget)?;
+        }
+        if parts.is_empty() {
+            return Ok(());
+        }
+        self.enter(Items::Parts(parts), is_inner)
+    }
+
+    /// Adds what is or holds tensors of states that are no dicts: a class may make a list of its tensors, or the only one,
+    /// its state.
+    fn add_items(
+        &self,
+        made: Made,
+        parts: &mut Vec<(Place, Value)>,
+        budget: &mut Budget,
+    ) -> Result<(), TorchFault> {
+        for state in wrapper::states(self.heap, made) {
+            let alone = [state];
+            let items = match self.heap.node(state) {
+                Some(Node::Dict(_)) => continue,
+                node => node.and_then(Node::items).unwrap_or(&alone),
+            };
+            for (at, item) in items.iter().enumerate() {
+                if self.tensors.are_in(*item)? {
+                    budget.spend(size_of::<(Place, Value)>())?;
+                    parts.push((Place::At(at), *item));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Goes into the items of an unknown object, and into its arguments and its state after them.
@@ -317,7 +345,7 @@ impl<'w> Walk<'w, '_> {
             }
             // A state is a dict of attributes, or that and one of attributes in slots.
             let dicts = match self.heap.tuple(given) {
-                Some([first, slots]) if is_dict(self.heap, *slots) => vec![*first, *slots],
+                Some([first, slots]) if wrapper::is_dict(self.heap, *slots) => vec![*first, *slots],
                 _ => vec![given],
             };
             for dict in dicts {
@@ -409,12 +437,16 @@ pub(super) fn members(
     of_tensors: bool,
     budget: &mut Budget,
 ) -> Result<Vec<(Value, Value)>, TorchFault> {
-    let dicts = match heap.node(value) {
-        Some(Node::Made(made)) => wrapper::members(heap, *made),
+    let states = match heap.node(value) {
+        Some(Node::Made(made)) => wrapper::states(heap, *made),
         _ => Vec::new(),
     };
+    let dicts = states.into_iter().filter_map(|state| match heap.node(state) {
+        Some(Node::Dict(pairs)) => Some(pairs),
+        _ => None,
+    });
     let mut members = Vec::new();
-    for (name, value) in dicts.into_iter().flatten() {
+    for (name, value) in dicts.flatten() {
         budget.spend(size_of::<(Value, Value)>())?;
         if tensors.are_in(*value)? == of_tensors {
             members.push((*name, *value));
@@ -446,8 +478,4 @@ fn collection<'h>(heap: &'h Heap<'_>, value: Value) -> Option<Items<'h>> {
 /// Whether an object holds only its state.
 fn is_called_with_nothing(heap: &Heap<'_>, made: Made) -> bool {
     heap.tuple(made.arguments).is_some_and(<[_]>::is_empty)
-}
-
-fn is_dict(heap: &Heap<'_>, value: Value) -> bool {
-    matches!(heap.node(value), Some(Node::Dict(_)))
 }

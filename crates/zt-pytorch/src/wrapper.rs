@@ -21,25 +21,24 @@ pub(super) fn is_tensor(made: &Made) -> bool {
     )
 }
 
-/// The Python attributes of a tensor, `p.extra = ...`, as dicts. Each of its wrappers may have some.
-pub(super) fn members<'h>(heap: &'h Heap<'_>, made: Made) -> Vec<&'h [(Value, Value)]> {
+/// The states of a tensor and of its wrappers: dicts of Python attributes, `p.extra = ...`, or whatever a class makes its
+/// state.
+pub(super) fn states(heap: &Heap<'_>, made: Made) -> Vec<Value> {
     let mut states = Vec::new();
     // A fault of the elements is found where the tensor is read.
     let _ = unwrapped(heap, made, &mut states);
-    let mut dicts = Vec::new();
-    for state in states {
-        let parts = match heap.tuple(state) {
-            // The attributes in the dict, and those in slots.
-            Some([dict, slots]) => [Some(*dict), Some(*slots)],
-            _ => [Some(state), None],
-        };
-        for dict in parts.into_iter().flatten() {
-            if let Some(Node::Dict(pairs)) = heap.node(dict) {
-                dicts.push(pairs.as_slice());
-            }
+    let parts = states.into_iter().map(|state| match heap.tuple(state) {
+        // The attributes in the dict, and those in slots.
+        Some([dict, slots]) if is_dict(heap, *dict) || is_dict(heap, *slots) => {
+            [Some(*dict), Some(*slots)]
         }
-    }
-    dicts
+        _ => [Some(state), None],
+    });
+    parts.flatten().flatten().collect()
+}
+
+pub(super) fn is_dict(heap: &Heap<'_>, value: Value) -> bool {
+    matches!(heap.node(value), Some(Node::Dict(_)))
 }
 
 /// The object within all wrappers. Their states are appended to `states`.

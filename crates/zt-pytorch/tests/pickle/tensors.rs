@@ -126,6 +126,17 @@ fn an_object_that_holds_tensors_is_no_tensor() {
         let values = file.tensor("x.values").unwrap().to_vec::<f32>().unwrap();
         assert_eq!(values, [1.0, 2.0, 3.0, 4.0]);
     }
+    // A state that is no dict has no names.
+    let tensor = || vector(FLOAT, "f", 4);
+    for (state, expected) in [
+        (Py::List(vec![8.into(), tensor()]), "x.1"),
+        (Py::Tuple(vec![tensor(), Py::None]), "x.0"),
+        (tensor(), "x.0"),
+    ] {
+        let file = with(built(subclass(), state));
+        assert_eq!(codes(&file), [(Some("x".to_owned()), "not-tensor")]);
+        assert_eq!(file.names().collect::<Vec<_>>(), [expected, "w", "bytes"]);
+    }
     let meta = rebuilt("_rebuild_meta_tensor_no_storage", vec![dtype.clone(), tuple([2, 3])]);
     let file = with(meta);
     assert_eq!(codes(&file), [(Some("x".to_owned()), "not-tensor")]);
