@@ -52,7 +52,8 @@ impl Deferred {
         let part_len = dtype.byte_len();
         let mut mask = vec![0; usize::try_from(element.byte_len).ok()?];
         for (at, part) in mask.chunks_mut(part_len).enumerate() {
-            // The second part of a complex number is the imaginary one.
+            // The second part of a complex number is the imaginary one. A zero gets a sign, as IEEE 754 negates. torch 2.15
+            // does so for the elements at the end of a tensor, and computes `0 - x` of those that fill a vector register.
             let is_flipped = self.is_negated != (self.is_conjugated && at == 1);
             let sign = match byte_order {
                 ByteOrder::Big => part.first_mut(),
