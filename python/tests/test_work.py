@@ -292,6 +292,18 @@ def test_a_torn_file_is_mended(tmp_path):
     assert zt.open(path)["x"].numpy()[3] == 3
 
 
+def test_what_a_repair_leaves_out_is_a_warning(tmp_path):
+    path = tmp_path / "a.zt"
+    zt.numpy.save_file({"x": np.arange(4.0), "y": np.ones(4)}, path)
+    data = bytearray(path.read_bytes())
+    data[zt.open(path)["x"].components["data"].offset] ^= 1
+    path.write_bytes(data)
+    with pytest.warns(zt.FileWarning, match="x/data: left out, digest-mismatch"):
+        found = zt.repair(path, tmp_path / "saved.zt")
+    (warning,) = found.warnings
+    assert (warning.code, warning.object, warning.component) == ("lossy", "x", "data")
+
+
 @pytest.mark.parametrize("work", ["save", "load", "verify", "convert"])
 def test_progress_counts_bytes_and_stops_the_work(tmp_path, large, work):
     target = tmp_path / "new.zt"

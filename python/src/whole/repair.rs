@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use zt::Warning;
 use zt::repair::{RepairOptions, Verdict};
+use zt_convert::foreign::LOSSY;
 
 use crate::share::error::Result;
+use crate::share::warning;
 use crate::share::work::{PyProgress, Watch};
 
 /// The result of :func:`repair`.
@@ -15,6 +18,7 @@ pub(crate) struct Recovery {
     is_complete: bool,
     tensors: Vec<String>,
     nbytes: Option<u64>,
+    warnings: Vec<Warning>,
 }
 
 #[pymethods]
@@ -50,6 +54,12 @@ impl Recovery {
         self.nbytes
     }
 
+    /// Warnings of the file, and one for each tensor, or component of a tensor, that is lost.
+    #[getter]
+    fn warnings<'py>(&self, py: Python<'py>) -> Result<Vec<Bound<'py, PyAny>>> {
+        warning::all(py, &self.warnings)
+    }
+
     fn __repr__(&self) -> String {
         format!("<zt.Recovery {} tensors={}>", self.verdict(), self.tensors.len())
     }
@@ -75,7 +85,7 @@ pub(crate) fn repair<'py>(
     threads: Option<usize>,
     progress: PyProgress<'py>,
 ) -> Result<Recovery> {
-    Watch::new(progress).threads(threads).run(py, |progress| {
+    let found = Watch::new(progress).threads(threads).run(py, |progress| {
         let options = RepairOptions::new().progress(progress);
         let (recovery, nbytes) = match &target {
             None => (zt::repair::repair(&path, &options)?, None),
@@ -93,6 +103,25 @@ pub(crate) fn repair<'py>(
             is_complete: recovery.is_complete(),
             tensors: names.collect(),
             nbytes,
+            warnings: warnings(&recovery),
         })
-    })
+    })?;
+    warning::tell(py, &found.warnings, &[])?;
+    Ok(found)
+}
+
+fn warnings(recovery: &zt::repair::Recovery) -> Vec<Warning> {
+    let mut warnings = recovery.file().map_or_else(Vec::new, zt::File::warnings);
+    for object in recovery.objects() {
+        let components = object.components.iter();
+        let components = components.map(|it| (it.error.as_ref(), Some(it.role.clone())));
+        for (error, component) in [(object.error.as_ref(), None)].into_iter().chain(components) {
+            let Some(error) = error else { continue };
+            let message = format!("left out, {}: {}", error.code(), error.message());
+            let mut warning = Warning::new(LOSSY, message).with_object(&object.name);
+            warning.component = component;
+            warnings.push(warning);
+        }
+    }
+    warnings
 }
