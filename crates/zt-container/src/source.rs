@@ -42,6 +42,13 @@ pub trait Source: Send + Sync {
         let _ = spans;
     }
 
+    /// The bytes of other sources that a read of all of `span` reads, for a source that computes its bytes. A reader of many
+    /// such sources announces these together. Default: `None`, for a source whose bytes are its own.
+    fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+        let _ = span;
+        None
+    }
+
     /// Whether every read is a request over a network, which takes as long as transferring megabytes.
     /// Readers then read in as few places as they can. Default: false.
     fn is_remote(&self) -> bool {
@@ -87,6 +94,9 @@ macro_rules! forward {
             }
             fn will_read_all(&self, spans: &[Span]) {
                 (**self).will_read_all(spans);
+            }
+            fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+                (**self).made_of(span)
             }
             fn is_remote(&self) -> bool {
                 (**self).is_remote()

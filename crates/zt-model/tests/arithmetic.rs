@@ -7,13 +7,14 @@
 )]
 #![cfg(feature = "default")]
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::{fs, io};
 
 use zt::diff::{DiffOptions, diff};
-use zt::{Coo, Dense, File, FloatType, WriteOptions};
+use zt::{Coo, Dense, File, FloatType, Source, Span, WriteOptions};
 use zt_convert::{ConvertOptions, Input, Kinds, SAFETENSORS, ZT};
-use zt_model::{Lora, average};
+use zt_model::{Lora, Quantize, average};
 
 fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/arithmetic")
@@ -408,4 +409,46 @@ fn an_adapter_is_not_merged_as_if_it_were_weights() {
         assert!(error.code() == "misuse" && error.message().contains("--lora"), "{error}");
     }
     assert!(convert(&[adapter]).is_ok());
+}
+
+/// A file over a network, and how many spans each announcement has.
+struct Remote(Vec<u8>, Arc<Mutex<Vec<usize>>>);
+
+impl Source for Remote {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn is_remote(&self) -> bool {
+        true
+    }
+    fn will_read_all(&self, spans: &[Span]) {
+        self.1.lock().unwrap().push(spans.len());
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        zt::Memory::new(&self.0).read_at(offset, buf)
+    }
+}
+
+/// A request for each of a thousand tensors takes minutes.
+#[test]
+fn what_computed_values_are_made_of_is_announced_together() {
+    let mut bytes = Vec::new();
+    let mut writer = WriteOptions::new().to_writer(&mut bytes).unwrap();
+    for at in 0..8u8 {
+        let values = [f32::from(at); 64];
+        let dense = Dense::from_slice(&[2, 32], &values).unwrap();
+        writer.add(&at.to_string(), &dense).unwrap();
+    }
+    writer.finish().unwrap();
+    let announced = Arc::default();
+    let remote = Remote(bytes, Arc::clone(&announced));
+    let input = Input::from(zt_convert::open_source(remote).unwrap());
+    let options = ConvertOptions::new(ZT);
+    let quantized = Quantize::groups(8, 32, false).unwrap().of(&input, |_| true).unwrap();
+    let mean = average(&[input.clone(), input], &[], &options).unwrap();
+    for (made, spans) in [(quantized.input(), 8), (&mean, 16)] {
+        announced.lock().unwrap().clear();
+        written(made, &options).unwrap();
+        assert!(announced.lock().unwrap().contains(&spans), "{announced:?}");
+    }
 }

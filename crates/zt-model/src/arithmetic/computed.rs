@@ -118,10 +118,10 @@ impl<F: Formula + 'static> Computed<F> {
         Ok(())
     }
 
-    fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
+    fn sources(&self) -> impl Iterator<Item = (Arc<dyn Source>, Span)> {
         let tensors = self.tensors.iter().map(OwnedTensor::tensor);
         let roles = tensors.flat_map(|it| it.components().map(move |(role, _)| (it, role)));
-        roles.filter_map(|(tensor, role)| Some(tensor.stored_bytes(role).ok()?.0))
+        roles.filter_map(|(tensor, role)| tensor.stored_bytes(role).ok())
     }
 }
 
@@ -131,11 +131,21 @@ impl<F: Formula + 'static> Source for Computed<F> {
     }
 
     fn is_sequential(&self) -> bool {
-        self.sources().any(|source| source.is_sequential())
+        self.sources().any(|(source, _)| source.is_sequential())
     }
 
     fn is_remote(&self) -> bool {
-        self.sources().any(|source| source.is_remote())
+        self.sources().any(|(source, _)| source.is_remote())
+    }
+
+    fn will_read_all(&self, spans: &[Span]) {
+        for (source, span) in spans.iter().flat_map(|span| self.made_of(*span)).flatten() {
+            source.will_read_all(&[span]);
+        }
+    }
+
+    fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+        Some(if span.is_empty() { Vec::new() } else { self.sources().collect() })
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {

@@ -303,12 +303,15 @@ impl Source for Units {
     }
 
     fn will_read_all(&self, spans: &[Span]) {
-        // Scales and zero-points are made with the packed values, which are read first.
-        if spans.iter().any(|span| span.offset() == 0 && !span.is_empty()) {
-            for (source, span) in self.sources() {
-                source.will_read_all(&[span]);
-            }
+        for (source, span) in spans.iter().flat_map(|span| self.made_of(*span)).flatten() {
+            source.will_read_all(&[span]);
         }
+    }
+
+    fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+        // Scales and zero-points are made with the packed values, which are read first.
+        let is_first = span.offset() == 0 && !span.is_empty();
+        Some(if is_first { self.sources() } else { Vec::new() })
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {

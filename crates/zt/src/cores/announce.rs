@@ -1,5 +1,6 @@
 //! Hints to a source about the next reads, while the program works on the bytes before them.
 
+use std::collections::HashMap;
 use std::ptr;
 
 use zt_container::{Source, Span};
@@ -22,15 +23,19 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
     }
 }
 
-/// Announces all of `items` to remote sources, which fetch them in this order. They are sorted by
-/// source and offset.
-pub(crate) fn announce_all<'s, T>(items: &[T], place: impl Fn(&T) -> (&'s dyn Source, Span)) {
-    let of_one_source = |a: &T, b: &T| ptr::addr_eq(place(a).0, place(b).0);
-    for items in items.chunk_by(of_one_source) {
-        let source = items.first().map(|first| place(first).0);
-        if let Some(source) = source.filter(|source| source.is_remote()) {
-            let spans: Vec<Span> = items.iter().map(|item| place(item).1).collect();
-            source.will_read_all(&spans);
+/// Announces all of `items` to remote sources, which fetch them in this order. The items of one source are sorted by
+/// offset.
+pub(crate) fn announce_all<'s, T>(items: &'s [T], place: impl Fn(&'s T) -> (&'s dyn Source, Span)) {
+    let mut places = HashMap::new();
+    let mut sources: Vec<(&dyn Source, Vec<Span>)> = Vec::new();
+    for (source, span) in items.iter().map(place) {
+        let at = *places.entry(ptr::from_ref(source).addr()).or_insert(sources.len());
+        match sources.get_mut(at) {
+            Some((_, spans)) => spans.push(span),
+            None => sources.push((source, vec![span])),
         }
+    }
+    for (source, spans) in sources.into_iter().filter(|(source, _)| source.is_remote()) {
+        source.will_read_all(&spans);
     }
 }

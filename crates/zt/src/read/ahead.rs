@@ -1,5 +1,7 @@
 //! Tensors that are announced to remote sources before they are read.
 
+use std::sync::Arc;
+
 use zt_container::{Source, Span};
 
 use crate::cores::announce::announce_all;
@@ -13,13 +15,21 @@ use crate::file::tensor::Tensor;
 #[derive(Default)]
 pub struct ReadAhead<'f> {
     /// The components of remote sources, each with the place of its tensor.
-    components: Vec<(usize, &'f dyn Source, Span)>,
+    components: Vec<(usize, Place<'f>, Span)>,
     /// How many of them were announced, and how many were read.
     announced: usize,
     read: usize,
     /// Bytes that were announced and not read yet.
     ahead: u64,
     next: usize,
+}
+
+/// Where bytes are fetched.
+enum Place<'f> {
+    /// In the tensor's source.
+    Own(&'f dyn Source),
+    /// In a source of which the tensor's source makes its bytes.
+    Other(Arc<dyn Source>),
 }
 
 impl<'f> ReadAhead<'f> {
@@ -33,9 +43,15 @@ impl<'f> ReadAhead<'f> {
         for (place, tensor) in tensors.into_iter().enumerate() {
             let first = components.len();
             for part in tensor.located() {
-                let source = tensor.source(part);
-                if source.is_remote() {
-                    components.push((place, source, part.component.blob.span));
+                let (source, span) = (tensor.source(part), part.component.blob.span);
+                if !source.is_remote() {
+                    continue;
+                }
+                match source.made_of(span) {
+                    Some(parts) => components.extend(
+                        parts.into_iter().map(|(source, span)| (place, Place::Other(source), span)),
+                    ),
+                    None => components.push((place, Place::Own(source), span)),
                 }
             }
             let parts = components.get_mut(first..).unwrap_or_default();
@@ -64,6 +80,9 @@ impl<'f> ReadAhead<'f> {
             self.announced = self.announced.strict_add(1);
         }
         let next = self.components.get(first..self.announced);
-        announce_all(next.unwrap_or_default(), |(_, source, span)| (*source, *span));
+        announce_all(next.unwrap_or_default(), |(_, source, span)| match source {
+            Place::Own(source) => (*source, *span),
+            Place::Other(source) => (&**source, *span),
+        });
     }
 }
