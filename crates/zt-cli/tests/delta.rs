@@ -162,6 +162,11 @@ fn patch_without_an_output_changes_the_base() {
     steps.zt(&["convert", "1.zt", "1.safetensors"]).exits(0);
     let run = steps.zt(&["patch", "1.safetensors", "to-2.zt", "--json"]);
     assert_eq!(run.exits(5).error_code(), "unsupported");
+    let run = steps.zt(&["patch", "1.safetensors", "to-2.zt"]).exits(5);
+    assert!(run.err.contains("note: -o NEW writes the result"), "{}", run.err);
+    // A delta has no values of its own.
+    let run = steps.zt(&["stats", "to-2.zt"]).exits(5);
+    assert!(run.err.contains("is a delta: --base BASE reads"), "{}", run.err);
 }
 
 /// `same` is no part of the delta, so nothing but the identity of the base tells its values apart.

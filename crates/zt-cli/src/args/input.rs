@@ -189,7 +189,10 @@ impl InputArgs {
             options.input.logical = Some(logical);
         }
         options.progress = Some(zt::Progress::new(&report));
-        let input = location.open(&options).map_err(|error| match error.kind() {
+        let opened = location.open(&options);
+        // A file that does not open may be a delta.
+        self.is_base_used.fetch_or(opened.is_err(), Ordering::Relaxed);
+        let input = opened.map_err(|error| match error.kind() {
             ErrorKind::Misuse if location.is_stdin() => Failure::misuse(error.message()),
             // The files were opened, and do not fit together.
             _ if error.object().is_some() || matches!(error.code(), "wrong-base" | "delta") => {

@@ -112,7 +112,11 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let target = EditArgs { file: base.clone(), dry_run: false, wait: wait.clone() };
     let inputs = args.convert.open_all(deltas, output)?;
     let inputs = inputs.inputs;
-    let mut edit = target.begin(WriteOptions::new())?;
+    let mut edit = target.begin(WriteOptions::new()).inspect_err(|failure| {
+        if matches!(failure, Failure::Error(error) | Failure::Refused(error) if error.code() == "unsupported") {
+            output.hint("-o NEW writes the result to a new file of any kind");
+        }
+    })?;
     let progress = Progress::new(edit.editor.before().decoded_len().checked_mul(2));
     let report = |bytes| progress.report(bytes);
     let reported = Some(zt::Progress::new(&report));

@@ -166,6 +166,7 @@ fn print(
     let errors = found.iter().filter_map(|found| found.as_ref().err());
     let errors: Vec<zt::Error> = errors.map(|error| input.blame(error.clone())).collect();
     answer.output.errors(&errors);
+    answer.output.delta(path, file);
     let objects = found.len() as u64;
     let wanted = arguments.problems.as_deref().unwrap_or_default();
     let mut rows = rows(found.into_iter().flatten().collect(), wanted);
