@@ -15,6 +15,7 @@ mod packed;
 mod placement;
 mod planes;
 mod quantized;
+mod quantized_weight;
 mod schema;
 mod sparse;
 mod types;
@@ -75,6 +76,7 @@ pub fn all() -> Vec<Case> {
         sparse::cases(),
         quantized::cases(),
         planes::cases(),
+        quantized_weight::cases(),
         packed::cases(),
         delta::cases(),
         attributes::cases(),

@@ -145,6 +145,7 @@ def convert(
     planes: bool = False,
     dense: bool = False,
     dtype: str | dict[str, str] | None = None,
+    dialect: str | None = None,
     drop_unsupported: bool = False,
     skip_damaged: bool = False,
     allow_inf: bool = False,

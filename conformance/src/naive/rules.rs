@@ -25,6 +25,7 @@ pub(super) fn check(object: &Object) -> Option<()> {
         "quantized_4bit" => quantized_4bit(object),
         "zt.planes/1" => planes(object),
         "zt.delta/1" => delta(object),
+        "zt.quantized/1" => quantized_weight(object),
         format => match (block_type(format), packed_bits(format)) {
             (Some((values, bytes)), _) => blocks(object, values, bytes),
             (None, Some(bits)) => packed(object, bits),
@@ -270,6 +271,31 @@ fn planes(object: &Object) -> Option<()> {
         let is_bytes = plane.dtype.as_deref() == Some("u8") && plane.logical.is_none();
         let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
         (is_bytes && is_right).then_some(())
+    })
+}
+
+/// Each component is a tensor of a checkpoint, of the shape that is noted.
+fn quantized_weight(object: &Object) -> Option<()> {
+    object.components.get("codes")?;
+    product(&object.shape)?;
+    attribute(object, "value")?.as_map()?;
+    let mut shapes = BTreeMap::new();
+    for (role, part) in attribute(object, "parts")?.as_map()? {
+        let part = part.as_map()?;
+        let field = |key: &str| {
+            let mut pairs = part.iter();
+            pairs.find_map(|(name, value)| (name.as_text() == Some(key)).then_some(value))
+        };
+        field("name")?.as_text()?;
+        if let Some(attributes) = field("attributes") {
+            attributes.as_map()?;
+        }
+        let shape = field("shape")?.as_array()?.iter().map(Item::as_unsigned);
+        shapes.insert(role.as_text()?, shape.collect::<Option<Vec<u64>>>()?);
+    }
+    object.components.iter().try_for_each(|(role, component)| {
+        let count = product(shapes.get(role.as_str())?)?;
+        if is_unknown(component) { Some(()) } else { has(component, count) }
     })
 }
 

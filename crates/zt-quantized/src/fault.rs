@@ -25,6 +25,10 @@ pub(crate) enum Fault {
     Rule { dialect: &'static str, what: String },
     #[error("{dialect}: {what} is not computed")]
     Unknown { dialect: &'static str, what: String },
+    #[error("{dialect} has no place for {what}")]
+    NoPlace { dialect: &'static str, what: String },
+    #[error("quantized weights are not written in the dialect {name:?}: use one of {}", crate::in_dialect::TARGETS.join(", "))]
+    Target { name: String },
     #[error("{file}: {what}")]
     Settings { file: String, what: String },
 }
@@ -39,9 +43,11 @@ fn matrices(count: u64, rows: u64, columns: u64) -> String {
 impl From<Fault> for Error {
     fn from(fault: Fault) -> Self {
         match fault {
-            Fault::Unknown { .. } | Fault::Format { .. } | Fault::TooLong => {
-                Error::new(ErrorKind::Unsupported, "unsupported", fault)
-            }
+            Fault::Unknown { .. }
+            | Fault::NoPlace { .. }
+            | Fault::Target { .. }
+            | Fault::Format { .. }
+            | Fault::TooLong => Error::new(ErrorKind::Unsupported, "unsupported", fault),
             _ => Error::new(ErrorKind::Malformed, "quantization", fault),
         }
     }

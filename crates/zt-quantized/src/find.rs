@@ -6,7 +6,9 @@ use std::sync::Arc;
 use zt::{DType, File, FloatType, Result, Value, Warning};
 
 use crate::dialects::Dialects;
+use crate::in_dialect::scaled_blocks;
 use crate::model::Model;
+use crate::objects::unpack;
 use crate::settings::Settings;
 use crate::suspects::suspects;
 use crate::values::{Computed, Latest};
@@ -14,32 +16,43 @@ use crate::weight::Weight;
 
 /// Looks for quantized weights in a file.
 ///
-/// The dialects are asked in the order of their table. A tensor belongs to the first that takes it.
+/// Objects of quantized weights are weights. The dialects are asked for the other tensors, in the order of their table.
+/// A tensor belongs to the first that takes it.
 ///
 /// # Errors
 ///
 /// As reading the small tensors that describe others, such as shapes. What a single weight lacks is in
 /// [`Weight::formula`].
 pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Quantized> {
-    let mut model = Model::new(file, settings)?;
-    let mut weights: Vec<Weight> = Vec::new();
+    let (file, packed) = unpack(file)?.unwrap_or_else(|| (file.clone(), Vec::new()));
+    let (file, blocks) = scaled_blocks(&file)?.unwrap_or((file, Vec::new()));
+    let mut model = Model::new(&file, settings)?;
+    let mut weights: Vec<Weight> = packed.iter().map(|object| object.weight(&file)).collect();
+    weights.iter().for_each(|weight| model.take(weight));
     for dialect in dialects.iter() {
         // Weights of one dialect may share a tensor, such as a mark.
         let mut found = dialect.weights(&model)?;
-        let mut names = HashSet::new();
+        // A header may still describe weights that are objects.
+        let mut names: HashSet<String> = packed.iter().map(|object| object.name.clone()).collect();
         found.retain(|weight| model.is_free(weight) && names.insert(weight.name.clone()));
         found.iter().for_each(|weight| model.take(weight));
         weights.extend(found);
     }
     let warnings = suspects(&model, &weights);
-    Ok(Quantized { file: file.clone(), weights, warnings })
+    let has_scaled_blocks = !blocks.is_empty();
+    let objects = packed.into_iter().map(|object| object.name).chain(blocks).collect();
+    Ok(Quantized { file, weights, objects, has_scaled_blocks, warnings })
 }
 
 /// The quantized weights of a file.
 #[derive(Debug)]
 pub struct Quantized {
+    /// The file of the tensors.
     file: File,
     weights: Vec<Weight>,
+    /// The names of the objects that weights were, of which the file has the tensors.
+    objects: Vec<String>,
+    has_scaled_blocks: bool,
     /// What no weight says.
     warnings: Vec<Warning>,
 }
@@ -54,7 +67,7 @@ impl Quantized {
     pub fn warnings(&self) -> Vec<Warning> {
         let mut weights: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for weight in &self.weights {
-            weights.entry(weight.dialect).or_default().push(&weight.name);
+            weights.entry(&weight.dialect).or_default().push(&weight.name);
         }
         let warning = |(dialect, names): (&str, Vec<&str>)| {
             let (count, first) = (names.len(), names.first().copied().unwrap_or_default());
@@ -68,9 +81,20 @@ impl Quantized {
         weights.into_iter().map(warning).collect()
     }
 
-    /// The names of all tensors that weights are made of.
+    /// The names of all tensors that weights are made of, and of the objects that are weights.
     pub fn parts(&self) -> HashSet<&str> {
-        self.weights.iter().flat_map(|weight| &weight.parts).map(String::as_str).collect()
+        let parts = self.weights.iter().flat_map(|weight| &weight.parts);
+        parts.chain(&self.objects).map(String::as_str).collect()
+    }
+
+    /// Whether the dense values of some objects lack a scale that lies beside them: blocks of NVFP4 in GGUF.
+    pub const fn has_scaled_blocks(&self) -> bool {
+        self.has_scaled_blocks
+    }
+
+    /// The file of the tensors, and the weights.
+    pub(crate) fn into_parts(self) -> (File, Vec<Weight>) {
+        (self.file, self.weights)
     }
 
     /// Bits that are stored for each value of a weight, scales included.
@@ -92,7 +116,7 @@ impl Quantized {
     ///
     /// Code `duplicate-name` if a weight has the name of another tensor; as [`File::attributes`].
     pub fn logical(self, float: Option<FloatType>) -> Result<File> {
-        let Quantized { file, weights, mut warnings } = self;
+        let Quantized { file, weights, mut warnings, .. } = self;
         let (mut objects, mut names, mut parts) = (HashMap::new(), HashMap::new(), HashSet::new());
         let mut keys = HashSet::new();
         let latest = Latest::default();

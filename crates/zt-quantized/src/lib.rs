@@ -5,7 +5,9 @@
 mod dialects;
 mod fault;
 mod find;
+mod in_dialect;
 mod model;
+mod objects;
 mod settings;
 mod suspects;
 mod targets;
@@ -14,7 +16,9 @@ mod weight;
 
 pub use dialects::{Dialect, Dialects};
 pub use find::{Quantized, find};
+pub use in_dialect::TARGETS;
 pub use model::{Model, Shape};
+pub use objects::stored;
 pub use settings::Settings;
 pub use values::codes::Codes;
 pub use values::packing::Packing;

@@ -234,6 +234,11 @@ impl<'f> Model<'f> {
         found.filter(is_narrow).unwrap_or_else(|| self.float())
     }
 
+    /// Whether a weight is made of the tensor of this name.
+    pub(crate) fn is_taken(&self, name: &str) -> bool {
+        self.taken.contains(name)
+    }
+
     /// Takes the tensors that a weight is made of.
     pub(crate) fn take(&mut self, weight: &Weight) {
         self.taken.extend(weight.parts.iter().cloned());

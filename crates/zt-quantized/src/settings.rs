@@ -81,12 +81,12 @@ impl Settings {
         Ok(())
     }
 
-    /// A `config.json` without what it says of quantization, for the weights themselves.
+    /// A `config.json` with these settings of quantization in the place of its own: without any, for plain weights.
     ///
     /// # Errors
     ///
     /// Code `quantization` if it is no JSON object.
-    pub fn plain_config(json: &[u8]) -> Result<Vec<u8>> {
+    pub fn config_with(json: &[u8], quantization: Option<Value>) -> Result<Vec<u8>> {
         let fault = |error: serde_json::Error| Fault::Settings {
             file: "config.json".to_owned(),
             what: error.to_string(),
@@ -98,9 +98,12 @@ impl Settings {
                 text.remove(key);
             }
         }
-        let mut plain = serde_json::to_vec_pretty(&config).map_err(fault)?;
-        plain.push(b'\n');
-        Ok(plain)
+        if let Some(quantization) = quantization {
+            config.insert("quantization_config".to_owned(), quantization);
+        }
+        let mut json = serde_json::to_vec_pretty(&config).map_err(fault)?;
+        json.push(b'\n');
+        Ok(json)
     }
 
     fn take(&mut self, found: Option<&Value>) -> bool {

@@ -1,5 +1,6 @@
 //! A quantized weight that was found.
 
+use zt::manifest::Text;
 use zt::{Error, FloatType, Result, Warning};
 
 use crate::values::weight::Formula;
@@ -10,7 +11,7 @@ pub struct Weight {
     /// Its name in the model that is not quantized.
     pub name: String,
     /// The dialect.
-    pub dialect: &'static str,
+    pub dialect: Text,
     /// The tensors of the file that it is made of and that are no tensors of their own: the codes first.
     pub parts: Vec<String>,
     /// The type in which the dialect's own code gives the values.
@@ -27,12 +28,12 @@ impl Weight {
     /// A weight of `parts`, of which the first has the codes.
     pub fn new(
         name: impl Into<String>,
-        dialect: &'static str,
+        dialect: impl Into<Text>,
         parts: impl IntoIterator<Item = String>,
         float: FloatType,
         formula: Result<Formula>,
     ) -> Self {
-        let name = name.into();
+        let (name, dialect) = (name.into(), dialect.into());
         let formula = formula.map_err(|error: Error| error.with_object(&name));
         let parts = parts.into_iter().collect();
         Weight { name, dialect, parts, float, formula, header: Vec::new(), warnings: Vec::new() }

@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use zt::{DType, Dense, Elements, File, FloatType, Writer};
-use zt_quantized::{Dialects, Settings, find};
+use zt_quantized::{Dialects, Settings, TARGETS, find};
 
 /// What the names of parts end with.
 const ENDS: &[&str] = &[
@@ -159,6 +159,13 @@ proptest! {
         found.check_scales().ok();
         for weight in found.weights() {
             prop_assert!(found.bits(weight).is_none_or(|bits| bits >= 0.0));
+        }
+        for target in TARGETS {
+            let found = find(&file, &Settings::default(), &Dialects::builtin());
+            let Ok(other) = found.and_then(|found| found.in_dialect(target)) else { continue };
+            for tensor in other.tensors().filter_map(Result::ok) {
+                tensor.bytes("data").ok();
+            }
         }
         let Ok(logical) = found.logical(Some(FloatType::F32)) else { return Ok(()) };
         for tensor in logical.tensors().filter_map(Result::ok) {

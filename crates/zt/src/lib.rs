@@ -60,7 +60,7 @@ pub mod foreign {
     pub use crate::disk::target::is_null;
     pub use crate::disk::{synced, uninterrupted};
 
-    pub use crate::file::builder::{FileBuilder, SourceId};
+    pub use crate::file::builder::{FileBuilder, Regrouped, SourceId};
     pub use crate::file::kind::Kind;
     pub use crate::file::open::open_settled;
     pub use crate::file::value_rule::ValueRule;

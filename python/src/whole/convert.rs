@@ -106,6 +106,8 @@ impl Conversion {
 ///     dtype: ``"f64"``, ``"f32"``, ``"f16"``, ``"bf16"``, ``"f8_e4m3fn"`` or ``"f8_e5m2"``:
 ///         floating-point values are rounded to it. A dict gives patterns their types, as
 ///         ``{"*": "bf16", "*.norm.weight": "f32"}``: the last one that matches the new name counts.
+///     dialect: quantized weights are written in it, without quantizing them anew: ``"zt"`` (objects of a
+///         ``.zt``), ``"gguf"``, ``"compressed-tensors"`` or ``"deepseek"``.
 ///     drop_unsupported: whether to leave out what the kind cannot represent, with a warning for each.
 ///     skip_damaged: whether to leave out damaged tensors, with a warning for each. The sources are
 ///         verified first.
@@ -132,7 +134,7 @@ impl Conversion {
 #[pyo3(signature = (
     source, target, *, kind = None, include = None, exclude = None, rename = None,
     on_duplicate = "error", zstd = None, digest = "default", chunk_digests = "crc32c", planes = false,
-    dense = false, dtype = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
+    dense = false, dtype = None, dialect = None, drop_unsupported = false, skip_damaged = false, allow_inf = false,
     lossy = false, overwrite = false, threads = None, progress = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
@@ -151,6 +153,7 @@ pub(crate) fn convert<'py>(
     planes: bool,
     dense: bool,
     dtype: Option<&Bound<'py, PyAny>>,
+    dialect: Option<String>,
     drop_unsupported: bool,
     skip_damaged: bool,
     allow_inf: bool,
@@ -188,6 +191,7 @@ pub(crate) fn convert<'py>(
     let options = options
         .on_duplicate(on_duplicate)
         .dense(dense)
+        .dialect(dialect)
         .drop_unsupported(drop_unsupported || lossy)
         .skip_damaged(skip_damaged)
         .allow_inf(allow_inf || lossy)

@@ -9,6 +9,7 @@ use zt::foreign::Kind;
 use zt::formats::{Decode, FloatType};
 use zt::{Entry, Error, ErrorKind, File, codes};
 use zt_convert::foreign::{Fault, Loss};
+use zt_convert::quantized::TARGETS;
 use zt_convert::{ConvertOptions, FileKind, Input, is_same_file};
 
 use crate::args::glob;
@@ -61,6 +62,10 @@ pub(crate) struct ConvertArgs {
     /// objects whose name in OUT matches, may be given several times, and the last one that matches counts
     #[arg(long, value_name = "TYPE", value_parser = Casts)]
     dtype: Vec<CastTo>,
+    /// Write quantized weights in this dialect, without quantizing them anew: objects of `.zt` (`zt`), blocks of
+    /// `gguf`, or the tensors of another one
+    #[arg(long, hide_short_help = true, value_parser = TARGETS, conflicts_with = "logical")]
+    pub(crate) dialect: Option<String>,
     /// Drop values that the output kind cannot represent, with a warning for each
     #[arg(long, hide_short_help = true)]
     drop_unsupported: bool,
@@ -88,6 +93,7 @@ impl ConvertArgs {
         // Blocks of GGUF are codes, too.
         options.dense = self.dense || self.input.logical;
         options.dtype = self.dtype()?;
+        options.dialect.clone_from(&self.dialect);
         options.drop_unsupported = self.drop_unsupported || self.lossy;
         options.skip_damaged = self.skip_damaged || self.lossy;
         options.allow_inf = self.allow_inf || self.lossy;
@@ -173,7 +179,8 @@ impl ConvertArgs {
 
     /// Whether no option changes what is written.
     pub(crate) fn keeps_contents(&self) -> bool {
-        let keeps_values = !self.dense && !self.input.logical && self.dtype.is_empty();
+        let keeps_values = !self.dense && !self.input.logical;
+        let keeps_values = keeps_values && self.dtype.is_empty() && self.dialect.is_none();
         keeps_values && self.write.only_of_zt().is_none() && self.input.select.is_empty()
     }
 

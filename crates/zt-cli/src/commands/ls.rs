@@ -224,7 +224,7 @@ impl<'f> Objects<'f> {
     fn body<'e>(&self, entry: &Entry<'e>) -> ObjectBody<'e> {
         let mut body = ObjectBody::new(entry);
         if let Some(tensor) = self.logical.get(entry.name()) {
-            (body.dialect, body.bits_per_weight) = (Some(tensor.dialect), tensor.bits);
+            (body.dialect, body.bits_per_weight) = (Some(tensor.dialect.clone()), tensor.bits);
         }
         body
     }
@@ -296,7 +296,7 @@ fn add_object_row(object: &ObjectBody<'_>, table: &mut Table) {
     };
     let cells = [
         cell(object.name),
-        known(object.dialect.or(object.format).map(cell)),
+        known(object.dialect.as_deref().or(object.format).map(cell)),
         type_of(object),
         known(object.shape.map(|extents| shape(extents).into())),
         known(sizes.logical.map(|byte_len| human(byte_len).into())),

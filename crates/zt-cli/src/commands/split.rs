@@ -165,31 +165,43 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         }
     })?;
     output.warnings(&split.warnings);
-    if convert.input.logical && !folder.is_url() {
-        plain_config(file, folder.path(), output)?;
+    let quantization = match (&convert.dialect, inputs.first()) {
+        (Some(dialect), Some(input)) => {
+            kinds.quantized(input).map_err(Failure::Refused)?.settings_in(dialect)
+        }
+        _ => None,
+    };
+    if (convert.input.logical || quantization.is_some()) && !folder.is_url() {
+        write_config(file, folder.path(), quantization, output)?;
     }
     print(arguments, target, &split, &opened.excluded, output)?;
     Ok(exit_without(&split.damaged, inputs))
 }
 
-/// Writes `config.json` without its quantization beside the shards of weights that were computed, unless there is one.
-fn plain_config(file: &Path, folder: &Path, output: &Output) -> Result<(), Failure> {
+/// Writes `config.json` beside the shards, unless there is one: with the settings of the dialect that they are in, or without any
+/// quantization for weights that were computed.
+fn write_config(
+    file: &Path,
+    folder: &Path,
+    quantization: Option<serde_json::Value>,
+    output: &Output,
+) -> Result<(), Failure> {
     let (from, to) = (file.with_file_name("config.json"), folder.join("config.json"));
     let Ok(config) = fs::read(&from) else {
         return Ok(());
     };
+    let what = if quantization.is_some() { "the new settings" } else { "no quantization" };
+    let path = text::path(&to);
     if to.symlink_metadata().is_ok() {
-        output.note(&format!(
-            "{} is there already: it must not name a quantization of these weights",
-            text::path(&to)
-        ));
+        output.note(&format!("{path} is there already: of these weights it must have {what}"));
         return Ok(());
     }
-    let plain = Settings::plain_config(&config).map_err(|error| error.with_path(&from))?;
+    let config = Settings::config_with(&config, quantization);
+    let config = config.map_err(|error| error.with_path(&from))?;
     let mut file = AtomicFile::create_new(&to)?;
-    file.write_all(&plain).map_err(|error| Error::from(error).with_path(&to))?;
+    file.write_all(&config).map_err(|error| Error::from(error).with_path(&to))?;
     file.publish()?;
-    output.note(&format!("{} has no quantization", text::path(&to)));
+    output.note(&format!("{path} has {what} of the weights"));
     Ok(())
 }
 

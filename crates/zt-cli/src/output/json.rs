@@ -180,7 +180,7 @@ pub(crate) struct ObjectBody<'a> {
     pub(crate) r#type: Option<Text>,
     /// How the codes are stored that its values are computed of, and the bits stored for each value.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) dialect: Option<&'static str>,
+    pub(crate) dialect: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bits_per_weight: Option<f64>,
     attributes: Attributes<'a>,

@@ -203,12 +203,20 @@ fn add_objects<'i>(
 }
 
 /// The tensors that a cast would make meaningless: codes of quantized weights, and their scales. They are kept as they
-/// are, with a warning for each way to store them.
+/// are, with a warning for each way to store them. Blocks of GGUF whose weight has a scale beside them are such codes,
+/// too, and their dense values lack that scale.
 fn codes(kinds: &Kinds, input: &Input, job: &mut Job<'_>) -> Result<HashSet<String>> {
-    if !job.options.casts() || !input.logical().is_empty() {
+    let is_cast = job.options.casts();
+    if !is_cast && !job.options.dense || !input.logical().is_empty() {
         return Ok(HashSet::new());
     }
     let found = kinds.quantized(input)?;
+    if !is_cast {
+        if found.has_scaled_blocks() {
+            job.summary.warnings.extend(found.warnings());
+        }
+        return Ok(HashSet::new());
+    }
     let parts = found.parts().into_iter().filter(|part| job.options.dtype_of(part).is_some());
     let parts: HashSet<String> = parts.map(str::to_owned).collect();
     let warnings = found.warnings().into_iter().filter(|_| !parts.is_empty());

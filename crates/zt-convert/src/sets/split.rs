@@ -129,7 +129,7 @@ impl Kinds {
         place: Place<'_>,
         options: &SplitOptions<'_>,
     ) -> Result<Split> {
-        let inputs = &*join_slices(inputs)?;
+        let inputs = &*self.in_dialect(join_slices(inputs)?, &options.convert)?;
         let mut plan = Plan::new(self, inputs, options)?;
         let (names, count) = (plan.names.clone(), plan.shards.len());
         if let Place::Local(folder) = place {

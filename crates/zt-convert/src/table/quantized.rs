@@ -1,14 +1,16 @@
 //! Quantized checkpoints as their weights, with the settings beside them.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
 use zt::container::memory;
-use zt::{Error, Result, Span};
-use zt_foreign::{Folder, Input, Logical, LogicalTensor};
-use zt_quantized::{Dialects, Quantized, Settings, Weight, find};
+use zt::{Error, File, Result, Span};
+use zt_foreign::{ConvertOptions, Folder, Input, Logical, LogicalTensor};
+use zt_quantized::{Dialects, Quantized, Settings, Weight, find, stored};
 
+use crate::native::ZT;
 use crate::table::Kinds;
 
 impl Kinds {
@@ -48,6 +50,37 @@ impl Kinds {
         };
         find(input.file(), &settings, &self.dialects).map_err(|error| input.blame(error))
     }
+
+    /// The inputs as they are written to a file of the kind that the options choose: with their weights in the dialect of
+    /// [`ConvertOptions::dialect`]; without one, objects of quantized weights are the tensors that they were, where the
+    /// kind has no such objects.
+    pub(crate) fn in_dialect<'i>(
+        &self,
+        inputs: Cow<'i, [Input]>,
+        options: &ConvertOptions<'_>,
+    ) -> Result<Cow<'i, [Input]>> {
+        let mut changed: Vec<(usize, File)> = Vec::new();
+        for (at, input) in inputs.iter().enumerate() {
+            let file = match &options.dialect {
+                Some(dialect) => Some(self.quantized(input)?.in_dialect(dialect)),
+                None if options.target == ZT => None,
+                None => stored(input.file()).transpose(),
+            };
+            if let Some(file) = file {
+                changed.push((at, file.map_err(|error| input.blame(error))?));
+            }
+        }
+        if changed.is_empty() {
+            return Ok(inputs);
+        }
+        let mut inputs = inputs.into_owned();
+        for (at, file) in changed {
+            if let Some(input) = inputs.get_mut(at) {
+                *input = input.clone().with_file(file);
+            }
+        }
+        Ok(Cow::Owned(inputs))
+    }
 }
 
 /// The file of the weights that codes and scales of an input mean.
@@ -55,8 +88,9 @@ fn open(input: Input, logical: Logical, dialects: &Dialects, settings: &Settings
     let found = || {
         let found = find(input.file(), settings, dialects)?;
         let warnings = if logical.checks_scales { found.check_scales()? } else { Vec::new() };
-        let tensor =
-            |weight: &Weight| LogicalTensor::new(&weight.name, weight.dialect, found.bits(weight));
+        let tensor = |weight: &Weight| {
+            LogicalTensor::new(&weight.name, weight.dialect.clone(), found.bits(weight))
+        };
         let tensors: Vec<LogicalTensor> = found.weights().iter().map(tensor).collect();
         let file = found.logical(logical.float)?;
         let file = if warnings.is_empty() { file } else { file.with_warnings(warnings)? };

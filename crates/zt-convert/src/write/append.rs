@@ -61,7 +61,7 @@ impl Kinds {
         }
         let mut job = Job::new(ZT, options);
         job.summary.byte_len = edit.before().byte_len();
-        let inputs = &*join_slices(inputs)?;
+        let inputs = &*self.in_dialect(join_slices(inputs)?, options)?;
         let mut merged = merge(self, inputs, &mut job)?;
         settle_names(&mut merged, edit, &mut job)?;
         if let Some(added) = merged.attributes {

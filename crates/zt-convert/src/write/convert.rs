@@ -84,7 +84,7 @@ impl Kinds {
         let options = &self.converting(options);
         let target = Target::new(self, options)?;
         let mut job = Job::new(options.target, options);
-        let inputs = join_slices(inputs)?;
+        let inputs = self.in_dialect(join_slices(inputs)?, options)?;
         let merged = merge(self, &inputs, &mut job)?;
         target.write(merged, sink, &mut job)?;
         Ok(job.summary)

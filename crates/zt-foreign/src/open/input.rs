@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use zt::foreign::Kind;
+use zt::manifest::Text;
 use zt::{Error, File, FloatType, OpenOptions};
 
 use crate::open::Names;
@@ -63,15 +64,15 @@ pub struct LogicalTensor {
     /// Its name.
     pub name: String,
     /// How its codes and scales are stored, such as `gptq`.
-    pub dialect: &'static str,
+    pub dialect: Text,
     /// Bits that are stored for each value, scales included; `None` if it has no values.
     pub bits: Option<f64>,
 }
 
 impl LogicalTensor {
     /// A tensor of this name.
-    pub fn new(name: impl Into<String>, dialect: &'static str, bits: Option<f64>) -> Self {
-        LogicalTensor { name: name.into(), dialect, bits }
+    pub fn new(name: impl Into<String>, dialect: impl Into<Text>, bits: Option<f64>) -> Self {
+        LogicalTensor { name: name.into(), dialect: dialect.into(), bits }
     }
 }
 

@@ -26,6 +26,10 @@ pub struct ConvertOptions<'p> {
     pub dtype: Option<FloatType>,
     /// The types of single objects, by the names that are written, in the place of [`dtype`](Self::dtype).
     pub dtypes: HashMap<String, FloatType>,
+    /// The dialect in which quantized weights are written, without quantizing them anew: `zt` for objects of `.zt`, `gguf`,
+    /// `compressed-tensors` or `deepseek`. A weight whose codes have no place in it is an error. Without a dialect weights
+    /// are written as they are stored, and those that are objects of `.zt` as the tensors that they were.
+    pub dialect: Option<String>,
     /// Whether values that the target cannot represent are dropped, each with a warning.
     ///
     /// An object is written as far as the target can represent it: its dense value without its
@@ -63,6 +67,7 @@ impl<'p> ConvertOptions<'p> {
             dense: false,
             dtype: None,
             dtypes: HashMap::new(),
+            dialect: None,
             drop_unsupported: false,
             skip_damaged: false,
             allow_inf: false,
@@ -79,6 +84,7 @@ impl<'p> ConvertOptions<'p> {
         dense: bool,
         dtype: Option<FloatType>,
         dtypes: HashMap<String, FloatType>,
+        dialect: Option<String>,
         drop_unsupported: bool,
         skip_damaged: bool,
         allow_inf: bool,

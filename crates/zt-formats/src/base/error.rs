@@ -261,6 +261,11 @@ pub enum Unsupported {
     /// The format has no dense value.
     #[error("the format {0:?} has no dense value")]
     ToDense(Text),
+    /// The values are those of a quantized weight, and are computed by a crate above this one.
+    #[error(
+        "a quantized weight: its values are read with --logical, `InputOptions::logical` or `logical=True`"
+    )]
+    Logical,
     /// The decoder of a format from elsewhere gave up.
     #[error("the format {format:?} is not decoded: {reason}")]
     Decode {

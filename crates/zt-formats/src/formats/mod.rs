@@ -9,6 +9,7 @@
 //! | `quantization`, `quantize`, `number` | their attributes, the way there from f32, scales and zero-points |
 //! | `planes`, `plane_codec` | `zt.planes/1`, our own |
 //! | `delta`, `delta_codec`, `delta_bits` | `zt.delta/1`, our own: what changed in an object |
+//! | `quantized_weight` | `zt.quantized/1`, our own: the tensors of a quantized weight |
 //! | `packed`, `packed_type` | `zt.<type>/1`, our own, for types of less than a byte |
 //!
 //! It knows the room `base`. A format must not know another one, except by its view.
@@ -27,6 +28,7 @@ mod quantization;
 mod quantize;
 mod quantized_4bit;
 mod quantized_group;
+mod quantized_weight;
 mod scatter;
 mod sparse_coo;
 mod sparse_csr;
@@ -47,12 +49,13 @@ pub use planes::{Planes, PlanesFormat};
 pub use quantization::{Packing, Quantization, ZeroKind};
 pub use quantized_4bit::{Quantized4Bit, Quantized4BitFormat};
 pub use quantized_group::{Quantized, QuantizedGroup, QuantizedGroupFormat};
+pub use quantized_weight::{QuantizedWeightFormat, StoredPart};
 pub use sparse_coo::{Coo, SparseCooFormat};
 pub use sparse_csr::{Csr, SparseCsrFormat};
 
 impl Registry {
     /// Everything in the specification: its formats (§9), `quantized_4bit` of 1.0 and its logical
-    /// types (§7.2); and our own: `zt.planes/1`, `zt.delta/1`, and the formats of packed values.
+    /// types (§7.2); and our own: `zt.planes/1`, `zt.delta/1`, `zt.quantized/1`, and the formats of packed values.
     pub fn builtin() -> Self {
         static BUILTIN: LazyLock<Registry> = LazyLock::new(|| {
             let types = Registry::specified_types().clone();
@@ -63,7 +66,8 @@ impl Registry {
                 .with_format(QuantizedGroupFormat)
                 .with_format(Quantized4BitFormat)
                 .with_format(PlanesFormat)
-                .with_format(DeltaFormat);
+                .with_format(DeltaFormat)
+                .with_format(QuantizedWeightFormat);
             let packed = PackedType::ALL.map(PackedFormat).into_iter();
             packed.fold(types, Registry::with_format)
         });

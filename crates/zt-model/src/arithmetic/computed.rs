@@ -192,7 +192,8 @@ pub(super) fn expect_no_codes(input: &Input, takes: impl Fn(&str) -> bool) -> Re
     match taken.next() {
         Some(first) => {
             let (count, name) = (taken.count().strict_add(1), first.name.clone());
-            Err(input.blame(Fault::Codes { count, dialect: first.dialect, name }.into()))
+            Err(input
+                .blame(Fault::Codes { count, dialect: first.dialect.to_string(), name }.into()))
         }
         None => Ok(()),
     }

@@ -70,7 +70,7 @@ pub(super) enum Fault {
         "{count} of the weights are codes whose scales lie beside them ({dialect}), such as {name:?}: --logical \
         (`InputOptions::logical` in Rust) computes with their values"
     )]
-    Codes { count: usize, dialect: &'static str, name: String },
+    Codes { count: usize, dialect: String, name: String },
     #[error("has too many values")]
     TooLong,
     #[error(

@@ -84,7 +84,11 @@ fn layers(model: &Model<'_>) -> Result<BTreeMap<String, Result<String>>> {
         layers.entry(layer.clone()).or_insert(format);
     }
     // Without its tensor, a layer cannot be listed.
-    let mut missing = layers.keys().filter(|layer| model.get(&format!("{layer}.weight")).is_none());
+    let is_missing = |layer: &&String| {
+        let name = format!("{layer}.weight");
+        model.get(&name).is_none() && !model.is_taken(&name)
+    };
+    let mut missing = layers.keys().filter(is_missing);
     match missing.next() {
         Some(layer) => {
             let part = format!("{layer}.weight");

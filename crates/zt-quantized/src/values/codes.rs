@@ -134,6 +134,15 @@ impl Codes {
         &self.tensor
     }
 
+    /// How codes are decoded; `None` for numbers.
+    pub(crate) const fn decoder(&self) -> Option<&Decoder> {
+        self.decoder.as_ref()
+    }
+
+    pub(crate) const fn is_tiled(&self) -> bool {
+        self.is_tiled
+    }
+
     /// Rows and columns of each matrix.
     pub(crate) const fn shape(&self) -> [u64; 2] {
         [self.rows, self.columns]

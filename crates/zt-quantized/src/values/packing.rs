@@ -97,6 +97,37 @@ impl Packing {
         Packing { shifts, along: Along::Parts, ..stream }
     }
 
+    /// A packing of these parts; `None` if the codes do not lie in units of at most 16 bytes.
+    pub(crate) fn described(
+        bits: u32,
+        byte_len: u64,
+        shifts: &[u32],
+        word: Option<u64>,
+        along: Along,
+    ) -> Option<Self> {
+        let byte_len = usize::try_from(byte_len).ok().filter(|len| (1..=16).contains(len))?;
+        let end = u32::try_from(byte_len.strict_mul(8)).ok()?.checked_sub(bits)?;
+        let lies_within = shifts.iter().all(|shift| *shift <= end) && shifts.len() <= 128;
+        let are_words = word.is_none_or(|word| (1..=4).contains(&word));
+        let is_down = match along {
+            Along::Column { word } => (1..=4).contains(&word) && byte_len.is_multiple_of(word),
+            Along::Row | Along::Parts => true,
+        };
+        let fits = (1..=8).contains(&bits) && !shifts.is_empty() && lies_within;
+        let packing = Packing { bits, byte_len, shifts: shifts.to_vec(), word, along };
+        (fits && are_words && is_down).then_some(packing)
+    }
+
+    /// By code of a unit: the bit at which it begins.
+    pub(crate) fn shifts(&self) -> &[u32] {
+        &self.shifts
+    }
+
+    /// Bytes of the words that a line is made of, if it may end within a unit.
+    pub(crate) const fn word(&self) -> Option<u64> {
+        self.word
+    }
+
     /// Codes of a unit.
     pub fn codes(&self) -> u64 {
         self.shifts.len() as u64
@@ -153,6 +184,8 @@ pub(crate) struct Decoder {
     values: Vec<f32>,
     /// Of a packing with two codes a byte: the values of each byte.
     pairs: Vec<[f32; 2]>,
+    /// Whether each byte is a code.
+    is_bytes: bool,
 }
 
 impl Decoder {
@@ -169,7 +202,14 @@ impl Decoder {
                 .map(|byte| [first, second].map(|shift| value(byte, shift).unwrap_or_default()))
                 .collect();
         }
-        Some(Decoder { packing, values, pairs })
+        let in_order = packing.shifts.iter().copied().eq((0..).step_by(8).take(packing.byte_len));
+        let is_bytes = packing.bits == 8 && in_order;
+        Some(Decoder { packing, values, pairs, is_bytes })
+    }
+
+    /// The value of each code.
+    pub(crate) fn values(&self) -> &[f32] {
+        &self.values
     }
 
     /// The value of the code at the place `at` of a unit.
@@ -190,7 +230,7 @@ impl Decoder {
             }
             return;
         }
-        if let (8, Ok(values)) = (self.packing.bits, <&[f32; 256]>::try_from(&*self.values)) {
+        if let (true, Ok(values)) = (self.is_bytes, <&[f32; 256]>::try_from(&*self.values)) {
             for (place, byte) in out.iter_mut().zip(bytes) {
                 *place = values.get(usize::from(*byte)).copied().unwrap_or_default();
             }

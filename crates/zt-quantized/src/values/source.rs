@@ -147,7 +147,7 @@ impl Source for Computed {
 
 impl Computed {
     fn sources(&self) -> impl Iterator<Item = Arc<dyn Source>> {
-        let tensors = self.formula.tensors();
-        tensors.filter_map(|tensor| Some(tensor.tensor().stored_bytes("data").ok()?.0))
+        let tensors = self.formula.roles();
+        tensors.filter_map(|(_, tensor)| Some(tensor.tensor().stored_bytes("data").ok()?.0))
     }
 }

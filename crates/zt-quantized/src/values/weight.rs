@@ -24,20 +24,20 @@ pub struct Formula {
     is_transposed: bool,
     /// Rows and columns that share a scale.
     pub(super) block: [u64; 2],
-    scale: Option<Scale>,
-    zero: Option<Codes>,
+    pub(super) scale: Option<Scale>,
+    pub(super) zero: Option<Codes>,
     /// What is added to a stored zero point.
-    zero_shift: f32,
-    bias: Option<Codes>,
-    global: Option<Global>,
+    pub(super) zero_shift: f32,
+    pub(super) bias: Option<Codes>,
+    pub(super) global: Option<Global>,
     /// What all products are divided by.
-    divisor: Option<f32>,
-    groups: Option<Groups>,
+    pub(super) divisor: Option<f32>,
+    pub(super) groups: Option<Groups>,
 }
 
 /// Scales of blocks.
 #[derive(Debug)]
-enum Scale {
+pub(super) enum Scale {
     Plain(Codes),
     /// The scales are codes themselves: `table[code] * absmax[position / block] + offset`.
     Nested {
@@ -51,16 +51,16 @@ enum Scale {
 
 /// One number for all values of a matrix.
 #[derive(Debug)]
-struct Global {
-    tensor: OwnedTensor,
-    divides: bool,
+pub(super) struct Global {
+    pub(super) tensor: OwnedTensor,
+    pub(super) divides: bool,
     read: OnceLock<Vec<f32>>,
 }
 
 /// The group of each column, or of each row if the matrix is transposed.
 #[derive(Debug)]
-struct Groups {
-    tensor: OwnedTensor,
+pub(super) struct Groups {
+    pub(super) tensor: OwnedTensor,
     count: u64,
     read: OnceLock<Vec<u32>>,
 }
@@ -252,18 +252,21 @@ impl Formula {
         self.is_transposed
     }
 
+    /// Rows and columns that share a scale; `u64::MAX` for all.
+    pub(crate) const fn block_len(&self) -> [u64; 2] {
+        self.block
+    }
+
+    /// Whether the values are products of codes, plain scales and perhaps one number, in the order of the codes.
+    pub(crate) fn is_scaled(&self) -> bool {
+        let is_sum = self.zero.is_some() || self.bias.is_some();
+        let is_other = self.is_transposed || self.groups.is_some() || self.divisor.is_some();
+        matches!(&self.scale, Some(Scale::Plain(_))) && !is_sum && !is_other
+    }
+
     /// The shape of the values.
     pub fn shape(&self) -> &[u64] {
         &self.shape
-    }
-
-    /// The tensors whose numbers multiply: scales.
-    pub(crate) fn scales(&self) -> impl Iterator<Item = &OwnedTensor> {
-        let scale = self.scale.iter().map(|scale| match scale {
-            Scale::Plain(codes) => codes.tensor(),
-            Scale::Nested { absmax, .. } => absmax,
-        });
-        scale.chain(self.global.iter().map(|global| &global.tensor))
     }
 
     /// Scales of the whole weight, as numbers, a part at a time.
@@ -292,21 +295,26 @@ impl Formula {
         Ok(())
     }
 
-    /// All tensors that values are made of.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = &OwnedTensor> {
-        let codes = [Some(&self.codes), self.zero.as_ref(), self.bias.as_ref()];
-        let groups = self.groups.iter().map(|groups| &groups.tensor);
-        let nested = self.scale.iter().filter_map(|scale| match scale {
-            Scale::Nested { codes, .. } => Some(codes.tensor()),
-            Scale::Plain(_) => None,
-        });
-        codes
-            .into_iter()
-            .flatten()
-            .map(Codes::tensor)
-            .chain(groups)
-            .chain(nested)
-            .chain(self.scales())
+    /// All tensors that values are made of, and what each is for.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = (&'static str, &OwnedTensor)> {
+        let (scales, absmax) = match &self.scale {
+            Some(Scale::Plain(codes)) => (Some(codes), None),
+            Some(Scale::Nested { codes, absmax, .. }) => (Some(codes), Some(absmax)),
+            None => (None, None),
+        };
+        let codes = [
+            ("codes", Some(&self.codes)),
+            ("scales", scales),
+            ("zeros", self.zero.as_ref()),
+            ("biases", self.bias.as_ref()),
+        ];
+        let numbers = [
+            ("absmax", absmax),
+            ("global_scale", self.global.as_ref().map(|global| &global.tensor)),
+            ("groups", self.groups.as_ref().map(|groups| &groups.tensor)),
+        ];
+        let codes = codes.into_iter().map(|(role, codes)| (role, codes.map(Codes::tensor)));
+        codes.chain(numbers).filter_map(|(role, tensor)| Some((role, tensor?)))
     }
 
     /// Parts of the range of about `most` values: whole lines of one matrix, or a part of one line.

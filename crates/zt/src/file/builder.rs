@@ -7,7 +7,7 @@ use std::sync::Arc;
 use zt_container::{Blob, Limits, Source, Span, check_declared};
 use zt_formats::ObjectFormat;
 use zt_manifest::{
-    Attributes, LimitExceeded, Object, RawComponent, RawObject, check_attributes_len,
+    Attributes, LimitExceeded, Object, RawComponent, RawObject, Text, check_attributes_len,
     check_component_count,
 };
 
@@ -53,6 +53,21 @@ pub struct FileBuilder {
     objects: Vec<(String, Box<Resolved>)>,
     attributes: Option<Attributes>,
     extra: Attributes,
+}
+
+/// An object that is made of components of a file's objects. See [`File::regroup`].
+#[derive(Debug, Clone)]
+pub struct Regrouped {
+    /// Its name.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<u64>,
+    /// Its format.
+    pub format: Text,
+    /// Its attributes.
+    pub attributes: Attributes,
+    /// Its components: the role of each, and the object and the role that it has in the file.
+    pub components: Vec<(Text, String, Text)>,
 }
 
 /// One source of a file's bytes. See [`FileBuilder::source`].
@@ -452,6 +467,54 @@ impl File {
             }
         }
         builder.objects = objects;
+        builder.build()
+    }
+
+    /// The objects whose names `keep` accepts, and `made` ones, whose components are those of any objects of the file.
+    /// Attributes and warnings of the file are kept. Nothing is copied or read.
+    ///
+    /// ```
+    /// # use zt::foreign::Regrouped;
+    /// # use zt::{Attributes, Dense, File, Writer};
+    /// # let mut bytes = Vec::new();
+    /// # let mut writer = Writer::new(&mut bytes)?;
+    /// # writer.add("weight.data", &Dense::from_slice(&[2], &[1.0f32, 2.0])?)?;
+    /// # writer.finish()?;
+    /// let file = File::from_bytes(bytes)?;
+    /// let weight = Regrouped {
+    ///     name: "weight".to_owned(),
+    ///     shape: vec![2],
+    ///     format: "dense".into(),
+    ///     attributes: Attributes::new(),
+    ///     components: vec![("data".into(), "weight.data".to_owned(), "data".into())],
+    /// };
+    /// let file = file.regroup(|_| false, [weight])?;
+    /// assert_eq!(*file.tensor("weight")?.values::<f32>()?, [1.0, 2.0]);
+    /// # Ok::<(), zt::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Code `not-found` if there is no such object or component; the fault of an object; otherwise as [`File::select`]. A
+    /// violation of the new object's format becomes the fault of the object.
+    pub fn regroup(
+        &self,
+        mut keep: impl FnMut(&str) -> bool,
+        made: impl IntoIterator<Item = Regrouped>,
+    ) -> Result<File> {
+        let mut builder = self.rebuilt(|name| keep(name).then(|| name.to_owned()))?;
+        for Regrouped { name, shape, format, attributes, components } in made {
+            let mut object = Object::new(shape, format);
+            object.attributes = (!attributes.is_empty()).then_some(attributes);
+            let mut sources = Vec::with_capacity(components.len());
+            for (role, of, of_role) in components {
+                let tensor = self.tensor(&of)?;
+                let part = tensor.locate(&of_role)?;
+                object.components.push((role, part.component.clone()));
+                sources.push(tensor.source_index(part));
+            }
+            builder.add(name, object, Home::Each(sources.into()));
+        }
         builder.build()
     }
 

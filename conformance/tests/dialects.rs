@@ -1,0 +1,243 @@
+//! Quantized checkpoints as objects of `.zt` and back, and from dialect to dialect: `conformance/data/quantized`.
+#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use zt::foreign::Kind;
+use zt::{Dense, Elements, File, FloatType, Memory, VerifyOptions, Writer};
+use zt_convert::{ConvertOptions, GGUF, Input, InputOptions, Kinds, Logical, SAFETENSORS, ZT};
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quantized")
+}
+
+fn models() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(data()).unwrap().map(|it| it.unwrap().path().join("model")).collect();
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    folders
+}
+
+fn open(path: &Path) -> Input {
+    Kinds::builtin().open(path, InputOptions::new()).unwrap()
+}
+
+fn open_bytes(bytes: &[u8]) -> Input {
+    let source = Memory::new(bytes.to_vec());
+    Kinds::builtin().open_source(source, InputOptions::new()).unwrap()
+}
+
+/// The input as a file of another kind, in the dialect if one is given.
+fn converted(input: &Input, kind: Kind, dialect: Option<&str>) -> zt::Result<Vec<u8>> {
+    let options = ConvertOptions::new(kind).dialect(dialect.map(str::to_owned));
+    let mut bytes = Vec::new();
+    Kinds::builtin().convert(std::slice::from_ref(input), &mut bytes, &options)?;
+    Ok(bytes)
+}
+
+/// The type, the shape and the bytes of each tensor.
+fn tensors(file: &File) -> BTreeMap<String, (Option<String>, Vec<u64>, Vec<u8>)> {
+    let tensor = |name: &str| {
+        let tensor = file.tensor(name).unwrap();
+        let value_type = tensor.value_type().map(Into::into);
+        (value_type, tensor.shape().to_vec(), tensor.bytes("data").unwrap().to_vec())
+    };
+    file.names().map(|name| (name.to_owned(), tensor(name))).collect()
+}
+
+/// The weights that codes and scales mean, as f32.
+fn weights(input: Input) -> BTreeMap<String, Vec<f32>> {
+    let logical = Logical::new().float(Some(FloatType::F32));
+    let input = Kinds::builtin().logical(input, logical).unwrap();
+    let file = input.file();
+    let values = |name: &str| {
+        let dense = file.tensor(name).unwrap().to_f32().unwrap();
+        dense.as_slice::<f32>().unwrap().to_vec()
+    };
+    file.names().map(|name| (name.to_owned(), values(name))).collect()
+}
+
+/// The same weights, bit for bit.
+fn assert_same(found: &BTreeMap<String, Vec<f32>>, expected: &BTreeMap<String, Vec<f32>>) {
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, values) in found {
+        let bits = |values: &[f32]| values.iter().map(|it| it.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(values), bits(&expected[name]), "{name}");
+    }
+}
+
+#[test]
+fn a_model_is_objects_of_zt_and_the_same_model_again() {
+    let mut groups = 0;
+    for model in models() {
+        let input = open(&model);
+        if input.file().kind() == GGUF {
+            continue;
+        }
+        let bytes = converted(&input, ZT, Some("zt")).unwrap();
+        let objects = open_bytes(&bytes);
+        let report = objects.file().verify(&VerifyOptions::new().strict(true)).unwrap();
+        assert!(report.is_ok(), "{model:?}: {:?}", report.problems);
+        let formats = objects.file().tensors().map(|it| it.unwrap().format().to_owned());
+        let formats: Vec<String> = formats.collect();
+        assert!(formats.iter().any(|it| it == "zt.quantized/1" || it == "quantized_group"));
+        groups += formats.iter().filter(|it| *it == "quantized_group").count();
+
+        // Back: the same tensors and attributes.
+        let plain = open_bytes(&converted(&input, SAFETENSORS, None).unwrap());
+        let back = open_bytes(&converted(&objects, SAFETENSORS, None).unwrap());
+        assert_eq!(tensors(back.file()), tensors(plain.file()), "{model:?}");
+        let attributes = |input: &Input| input.file().attributes().unwrap();
+        assert_eq!(attributes(&back), attributes(&plain), "{model:?}");
+
+        // No settings lie beside the objects, which say how values are made.
+        let expected = weights(input);
+        for tensor in objects.file().tensors() {
+            let tensor = tensor.unwrap();
+            if tensor.format() == "quantized_group" {
+                let dense = tensor.to_dense().unwrap();
+                let values = dense.as_slice::<f32>().unwrap().to_vec();
+                let of = BTreeMap::from([(tensor.name().to_owned(), values)]);
+                let expected = expected[tensor.name()].clone();
+                assert_same(&of, &BTreeMap::from([(tensor.name().to_owned(), expected)]));
+            }
+        }
+        assert_same(&weights(objects), &expected);
+    }
+    assert!(groups >= 7, "{groups}");
+}
+
+#[test]
+fn a_cast_keeps_objects_of_quantized_weights() {
+    let input = open(&data().join("09-gptq/model"));
+    let objects = open_bytes(&converted(&input, ZT, Some("zt")).unwrap());
+    let options = ConvertOptions::new(ZT).dtype(FloatType::BF16);
+    let mut bytes = Vec::new();
+    let summary = Kinds::builtin().convert(&[objects.clone()], &mut bytes, &options).unwrap();
+    assert!(summary.warnings.iter().any(|warning| warning.code == "quantized"));
+    // What is not quantized is cast.
+    let is_weight = |tensor: &zt::Tensor<'_>| tensor.format() == "zt.quantized/1";
+    let names: Vec<String> = objects
+        .file()
+        .tensors()
+        .map(|it| it.unwrap())
+        .filter(is_weight)
+        .map(|it| it.name().to_owned())
+        .collect();
+    let (found, expected) = (weights(open_bytes(&bytes)), weights(objects));
+    assert_eq!(names.len(), 2);
+    for name in names {
+        assert_eq!(found[&name], expected[&name], "{name}");
+    }
+}
+
+/// What the scale of a whole weight is rounded to, if it becomes a reciprocal.
+const NEAR: f32 = 2e-7;
+
+#[test]
+fn codes_keep_their_values_in_another_dialect() {
+    // The values of the weight in the model, and in the dialect.
+    let cases = [
+        ("15-gguf-fp4", "compressed-tensors", SAFETENSORS, 0.0),
+        ("15-gguf-fp4", "gguf", GGUF, 0.0),
+        ("08-ct-mxfp4", "gguf", GGUF, 0.0),
+        ("13-mlx-mxfp4", "gguf", GGUF, 0.0),
+        ("13-mlx-mxfp4", "compressed-tensors", SAFETENSORS, 0.0),
+        ("05-ct-nvfp4", "compressed-tensors", SAFETENSORS, 0.0),
+        ("06-modelopt-nvfp4", "compressed-tensors", SAFETENSORS, NEAR),
+        ("12-comfy-tensors-nvfp4", "compressed-tensors", SAFETENSORS, NEAR),
+        ("01-deepseek-fp8", "compressed-tensors", SAFETENSORS, 0.0),
+        ("20-ct-fp8-blocks", "deepseek", SAFETENSORS, 0.0),
+    ];
+    for (model, dialect, kind, near) in cases {
+        let input = open(&data().join(model).join("model"));
+        let bytes = converted(&input, kind, Some(dialect)).unwrap();
+        let (found, mut expected) = (weights(open_bytes(&bytes)), weights(input));
+        // A format without a type of 16 bits for vectors stores them as f32, and keeps their values.
+        expected.retain(|name, _| found.contains_key(name) || name.ends_with("weight"));
+        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+        for (name, values) in found {
+            for (found, expected) in values.iter().zip(&expected[&name]) {
+                let far = (found - expected).abs() / expected.abs().max(f32::MIN_POSITIVE);
+                let is_same = found == expected || found.is_nan() && expected.is_nan();
+                assert!(is_same || far <= near, "{model} {dialect} {name}: {found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn blocks_of_gguf_come_back_bit_for_bit() {
+    let gguf = open(&data().join("15-gguf-fp4/model"));
+    let packed = open_bytes(&converted(&gguf, SAFETENSORS, Some("compressed-tensors")).unwrap());
+    let back = open_bytes(&converted(&packed, GGUF, Some("gguf")).unwrap());
+    for name in ["blk.0.ffn_up.weight", "blk.1.ffn_up.weight"] {
+        let bytes = |input: &Input| {
+            let tensor = input.file().tensor(name).unwrap();
+            (tensor.format().to_owned(), tensor.bytes("data").unwrap().to_vec())
+        };
+        assert_eq!(bytes(&back), bytes(&gguf), "{name}");
+    }
+    // The scale of the whole weight is 1.
+    assert_eq!(*back.file().tensor("blk.1.ffn_up.scale").unwrap().values::<f32>().unwrap(), [1.0]);
+}
+
+/// NVFP4 of ModelOpt with whole blocks of GGUF: two rows of 64 columns, with this scale of the whole weight.
+fn modelopt(global: f32) -> Input {
+    let codes: Vec<u8> = (0..64).map(|at: u8| at.wrapping_mul(37)).collect();
+    let scales = Elements::new(zt::DType::U8, &[0x38, 0x40, 0x01, 0x7e, 0x30, 0, 0x48, 0x08][..]);
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("a.weight", &Dense::from_slice(&[2, 32], &codes).unwrap()).unwrap();
+    let scales = scales.with_logical_type("f8_e4m3fn");
+    writer.add("a.weight_scale", &Dense::from_elements([2, 4], scales).unwrap()).unwrap();
+    writer.add("a.weight_scale_2", &Dense::from_slice(&[], &[global]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    open_bytes(&bytes)
+}
+
+/// llama.cpp multiplies by `NAME.scale` after the product: the blocks alone are other values.
+#[test]
+fn the_scale_of_a_whole_weight_stays_beside_blocks() {
+    let model = modelopt(0.3);
+    let gguf = open_bytes(&converted(&model, GGUF, Some("gguf")).unwrap());
+    assert_eq!(*gguf.file().tensor("a.scale").unwrap().values::<f32>().unwrap(), [0.3]);
+    assert_same(&weights(gguf.clone()), &weights(model.clone()));
+    assert!(weights(model)["a.weight"].iter().any(|it| *it != 0.0));
+
+    // Dense values of the blocks lack it, and say so.
+    let options = ConvertOptions::new(SAFETENSORS).dense(true);
+    let summary = Kinds::builtin().convert(&[gguf.clone()], &mut Vec::new(), &options).unwrap();
+    assert!(summary.warnings.iter().any(|warning| warning.code == "quantized"));
+    // Objects of `.zt` hold both.
+    let objects = open_bytes(&converted(&gguf, ZT, Some("zt")).unwrap());
+    assert_eq!(objects.file().names().collect::<Vec<_>>(), ["a.weight"]);
+    assert_same(&weights(objects), &weights(gguf));
+}
+
+#[test]
+fn a_weight_without_a_place_in_the_dialect_is_refused_by_name() {
+    for (model, dialect, kind) in [
+        ("10-awq", "gguf", GGUF),
+        ("07-gptoss-mxfp4", "gguf", GGUF),
+        ("02-ct-fp8", "deepseek", SAFETENSORS),
+        ("14-hqq", "compressed-tensors", SAFETENSORS),
+        // Rows that are no whole blocks.
+        ("05-ct-nvfp4", "gguf", GGUF),
+        ("01-deepseek-fp8", "gptq", SAFETENSORS),
+    ] {
+        let input = open(&data().join(model).join("model"));
+        let error = converted(&input, kind, Some(dialect)).unwrap_err();
+        assert_eq!(error.code(), "unsupported", "{model} {dialect}: {error}");
+        assert!(error.to_string().contains(dialect), "{model} {dialect}: {error}");
+    }
+    // A scale that GGUF takes for another number.
+    let mut bytes = converted(&modelopt(1.0), SAFETENSORS, None).unwrap();
+    let at = bytes.windows(4).position(|it| it == [0x38, 0x40, 0x01, 0x7e]).unwrap();
+    bytes[at] = 0xb8;
+    let error = converted(&open_bytes(&bytes), GGUF, Some("gguf")).unwrap_err();
+    assert_eq!(error.code(), "quantization", "{error}");
+}
