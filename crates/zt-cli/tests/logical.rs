@@ -70,3 +70,38 @@ fn a_set_of_weights_has_a_config_without_the_quantization() {
     assert_eq!(config["model_type"], "deepseek_v3");
     assert!(config.get("quantization_config").is_none());
 }
+
+#[test]
+fn a_set_in_another_dialect_has_its_settings() {
+    let dir = tempdir().unwrap();
+    let (packed, back) = (dir.path().join("packed"), dir.path().join("back"));
+    let model = data("01-deepseek-fp8/model");
+    zt!["split", model, "-o", packed, "--dialect", "compressed-tensors"].exits(0);
+    let config = |folder: &PathBuf| {
+        let config = fs::read(folder.join("config.json")).unwrap();
+        let config: Value = serde_json::from_slice(&config).unwrap();
+        config["quantization_config"].clone()
+    };
+    let settings = config(&packed);
+    assert_eq!(settings["format"], "float-quantized");
+    let group = &settings["config_groups"]["group_0"];
+    assert_eq!(group["weights"]["block_structure"], json!([128, 128]));
+    assert_eq!(
+        group["targets"],
+        json!(["model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"])
+    );
+    zt!["split", packed, "-o", back, "--dialect", "deepseek"].exits(0);
+    assert_eq!(config(&back)["weight_block_size"], json!([128, 128]));
+    zt!["diff", "--logical", model, back].exits(0);
+
+    let objects = dir.path().join("model.zt");
+    zt!["convert", model, objects, "--dialect", "zt"].exits(0);
+    let listed = zt!["ls", "--json", objects].exits(0).json();
+    let formats = listed["objects"].as_array().unwrap().iter();
+    assert_eq!(formats.filter(|it| it["format"] == "zt.quantized/1").count(), 2);
+    zt!["diff", "--logical", model, objects].exits(0);
+    let shown = zt!["show", objects, "model.layers.1.mlp.down_proj.weight"].exits(5);
+    assert!(shown.err.contains("--logical"), "{}", shown.err);
+    let refused = zt!["convert", model, dir.path().join("x.gguf"), "--dialect", "gguf"].exits(5);
+    assert!(refused.err.contains("gguf has no place"), "{}", refused.err);
+}

@@ -92,6 +92,11 @@ impl Quantized {
         self.has_scaled_blocks
     }
 
+    /// The file of the tensors.
+    pub(crate) const fn file(&self) -> &File {
+        &self.file
+    }
+
     /// The file of the tensors, and the weights.
     pub(crate) fn into_parts(self) -> (File, Vec<Weight>) {
         (self.file, self.weights)

@@ -80,6 +80,7 @@ impl Quantized {
             let block = blocks.find(|it| fp8(it).is_some())?.block_len();
             return Some(json!({
                 "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": block,
+                "modules_to_not_convert": self.plain_modules(),
             }));
         }
         if target != PACKED {
@@ -109,8 +110,16 @@ impl Quantized {
         let groups: serde_json::Map<String, Value> = groups.collect();
         Some(json!({
             "quant_method": PACKED, "quantization_status": "compressed", "format": format, "config_groups": groups,
-            "ignore": [],
+            "ignore": self.plain_modules(),
         }))
+    }
+
+    /// The modules whose weight is a matrix that is not quantized.
+    fn plain_modules(&self) -> Vec<&str> {
+        let parts = self.parts();
+        let tensors = self.file().tensors().filter_map(Result::ok);
+        let plain = tensors.filter(|it| it.shape().len() == 2 && !parts.contains(it.name()));
+        plain.filter_map(|it| it.name().strip_suffix(".weight")).collect()
     }
 }
 
