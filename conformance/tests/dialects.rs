@@ -38,8 +38,10 @@ fn converted(input: &Input, kind: Kind, dialect: Option<&str>) -> zt::Result<Vec
     Ok(bytes)
 }
 
-/// The type, the shape and the bytes of each tensor.
-fn tensors(file: &File) -> BTreeMap<String, (Option<String>, Vec<u64>, Vec<u8>)> {
+/// The type, the shape and the bytes of a tensor.
+type Stored = (Option<String>, Vec<u64>, Vec<u8>);
+
+fn tensors(file: &File) -> BTreeMap<String, Stored> {
     let tensor = |name: &str| {
         let tensor = file.tensor(name).unwrap();
         let value_type = tensor.value_type().map(Into::into);
@@ -116,7 +118,8 @@ fn a_cast_keeps_objects_of_quantized_weights() {
     let objects = open_bytes(&converted(&input, ZT, Some("zt")).unwrap());
     let options = ConvertOptions::new(ZT).dtype(FloatType::BF16);
     let mut bytes = Vec::new();
-    let summary = Kinds::builtin().convert(&[objects.clone()], &mut bytes, &options).unwrap();
+    let summary =
+        Kinds::builtin().convert(std::slice::from_ref(&objects), &mut bytes, &options).unwrap();
     assert!(summary.warnings.iter().any(|warning| warning.code == "quantized"));
     // What is not quantized is cast.
     let is_weight = |tensor: &zt::Tensor<'_>| tensor.format() == "zt.quantized/1";
@@ -210,7 +213,8 @@ fn the_scale_of_a_whole_weight_stays_beside_blocks() {
 
     // Dense values of the blocks lack it, and say so.
     let options = ConvertOptions::new(SAFETENSORS).dense(true);
-    let summary = Kinds::builtin().convert(&[gguf.clone()], &mut Vec::new(), &options).unwrap();
+    let input = std::slice::from_ref(&gguf);
+    let summary = Kinds::builtin().convert(input, Vec::new(), &options).unwrap();
     assert!(summary.warnings.iter().any(|warning| warning.code == "quantized"));
     // Objects of `.zt` hold both.
     let objects = open_bytes(&converted(&gguf, ZT, Some("zt")).unwrap());

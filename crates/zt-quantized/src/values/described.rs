@@ -206,7 +206,9 @@ impl Formula {
         let (bits, dtype) = (decoder.packing.bits_of_code(), codes.tensor().tensor().dtype()?);
         let per_word = u32::try_from(dtype.byte_len()).ok()?.checked_mul(8)?.checked_div(bits)?;
         let signed = dtype == DType::I8 && bits == 8 && decoder.values().last() == Some(&-1.0);
-        let in_order = (0..).zip(decoder.packing.shifts()).all(|(at, shift)| *shift == at * bits);
+        let in_order = (0u32..)
+            .zip(decoder.packing.shifts())
+            .all(|(at, shift)| Some(*shift) == at.checked_mul(bits));
         let integer = |code: u8| if signed { code.cast_signed().into() } else { f32::from(code) };
         let integers = (0..=255).zip(decoder.values()).all(|(code, value)| integer(code) == *value);
         let wide = u64::from(per_word).max(1);

@@ -43,7 +43,7 @@ pub(crate) struct Fp4 {
 
 #[derive(Debug)]
 enum Origin {
-    Formula(Formula),
+    Formula(Box<Formula>),
     /// Blocks of GGUF.
     Blocks(OwnedTensor),
 }
@@ -125,7 +125,14 @@ impl Fp4 {
         let rows = formula.codes.count().checked_mul(rows)?;
         let global = formula.global.as_ref().map(|it| (it.tensor.clone(), it.divides));
         let shape = formula.shape().to_vec();
-        Some(Fp4 { shape, scales, origin: Origin::Formula(formula), rows, columns, global })
+        Some(Fp4 {
+            shape,
+            scales,
+            origin: Origin::Formula(Box::new(formula)),
+            rows,
+            columns,
+            global,
+        })
     }
 
     /// The codes of blocks of GGUF, and the tensor of the number that all are multiplied by.
