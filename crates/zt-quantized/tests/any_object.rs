@@ -139,7 +139,7 @@ fn is_an_error_or_has_values() {
                 // Groups that exist.
                 let filled = if role == "groups" { vec![0; 4096] } else { data.clone() };
                 let len = usize::try_from(count).unwrap() * dtype.byte_len();
-                components.push((role.into(), Elements::new(dtype, filled[..len].to_vec())));
+                components.push((role, Elements::new(dtype, filled[..len].to_vec())));
                 let (role, name) = (role.to_owned(), format!("w.{role}"));
                 stored_parts.push(StoredPart {
                     role,

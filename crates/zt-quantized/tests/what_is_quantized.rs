@@ -242,7 +242,7 @@ fn what_is_known_by_name_alone_is_unsupported() {
     for (json, tensors, dialect) in named {
         let found = model(tensors, &settings(json.clone()));
         let [weight] = found.weights() else { panic!("{dialect}") };
-        assert_eq!((&*weight.name, weight.dialect), ("a.weight", *dialect));
+        assert_eq!((&*weight.name, &*weight.dialect), ("a.weight", *dialect));
         assert_eq!(weight.formula.as_ref().unwrap_err().code(), "unsupported", "{dialect}");
         assert_eq!(weight.parts.len(), tensors.len(), "{dialect}");
     }
