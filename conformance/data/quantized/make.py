@@ -239,13 +239,11 @@ def gptq():
         settings = {"bits": bits, "group_size": group, "desc_act": order is not None, "sym": version == "gptq",
                     "quant_method": "gptq", "checkpoint_format": version, **settings}
         path = OUT / "gptq.safetensors"
-        # The last word may have room for more inputs: GPTQModel's kernel cuts them off.
-        room = torch.zeros(-inputs % (32 // bits if bits != 3 else 32), dtype=torch.int32)
-        save_file({**tensors, f"{NAME}.g_idx": torch.cat([parts["g_idx"], room])}, path)
-        plain = convert(path, torch.float32, settings, "cpu")[f"{NAME}.weight"][:, :inputs]
+        save_file(tensors, path)
+        plain = convert(path, torch.float32, settings, "cpu")[f"{NAME}.weight"]
         path.unlink()
         own = plain.half()
-        if version == "gptq" and inputs % 32 == 0:
+        if version == "gptq":
             layer = quantizer(bits, group, inputs, outputs, False, weight_dtype=torch.float16)
             layer.load_state_dict(parts)
             own = layer(torch.eye(inputs, dtype=torch.float16)).T
@@ -270,7 +268,6 @@ def gptq():
     one("27-gptq-8-bits-v2", 8, 64, 36, 32, "gptq_v2")
     one("27-gptq-2-bits-v2", 2, 64, 48, -1, "gptq_v2", keeps=False)
     one("27-gptq-no-order", 4, 96, 32, 64, keeps=False)
-    one("27-gptq-odd", 4, 60, 32, 32)
 
 
 def awq():

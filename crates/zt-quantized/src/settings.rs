@@ -73,6 +73,15 @@ impl Settings {
                 self.is_modelopt |= self.take(json.get("quantization"));
             }
             "quantize_config.json" | "quant_config.json" => {
+                // Files of AutoGPTQ, and of AutoAWQ, which once named no method.
+                let (key, method) = match file {
+                    "quant_config.json" => ("w_bit", "awq"),
+                    _ => ("bits", "gptq"),
+                };
+                let mut json = json;
+                if json.contains_key(key) {
+                    json.entry("quant_method").or_insert_with(|| method.into());
+                }
                 self.take(Some(&Value::Object(json)));
             }
             "quanto_qmap.json" => self.quanto = json,

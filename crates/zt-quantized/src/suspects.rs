@@ -38,6 +38,7 @@ pub(crate) fn suspects(model: &Model<'_>, weights: &[Weight]) -> Vec<Warning> {
         );
         warnings.push(Warning::new("quantized", message));
     }
+    warnings.extend(without_codes(model));
     warnings.extend(without_scales(model, weights));
     warnings.extend(weights.iter().flat_map(|weight| inputs(model, weight)));
     warnings
@@ -58,6 +59,43 @@ fn unused_scales(model: &Model<'_>) -> Vec<Warning> {
                 "{stem}{end} is a scale, and {name} is of the type {}: it is taken as it is, and not multiplied",
                 weight.value_type
             );
+            warnings.push(warning(&name, message));
+        }
+    }
+    warnings
+}
+
+/// The end of a name of a scale or the like, and the ends that its codes may have.
+const CODES: [(&str, &[&str]); 9] = [
+    (".weight_scale", &[".weight", ".weight_packed"]),
+    (".weight_scale_inv", &[".weight"]),
+    (".weight_shape", &[".weight_packed", ".weight"]),
+    (".scale_weight", &[".weight"]),
+    (".qzeros", &[".qweight"]),
+    (".SCB", &[".weight"]),
+    (".nbits", &[".W_q"]),
+    (".quant_map", &[""]),
+    (".biases", &[".weight"]),
+];
+
+/// Scales whose codes are gone, with everything that was a weight.
+fn without_codes(model: &Model<'_>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (end, codes) in CODES {
+        for stem in model.ending(end) {
+            let has = |end: &str| model.stored(&format!("{stem}{end}")).is_some();
+            // These names have other meanings alone.
+            let is_alone = match end {
+                ".biases" => !has(".scales"),
+                ".nbits" => !has(".scale") && !has(".zero"),
+                _ => false,
+            };
+            if is_alone || codes.iter().any(|end| has(end)) {
+                continue;
+            }
+            let name = format!("{stem}{end}");
+            let codes = codes.first().copied().unwrap_or_default();
+            let message = format!("{name} describes codes, and {stem}{codes} is missing");
             warnings.push(warning(&name, message));
         }
     }

@@ -149,6 +149,23 @@ fn a_scale_of_activations_is_one_number_or_one_for_each_matrix() {
 }
 
 #[test]
+fn a_scale_whose_codes_are_gone_is_named() {
+    let parts: [&[Tensor<'_>]; 7] = [
+        &[("a.weight_scale", "f32", &[8, 1])],
+        &[("a.weight_scale_inv", "f32", &[1, 1])],
+        &[("a.qzeros", "i32", &[1, 4]), ("a.scales", "f16", &[1, 32])],
+        &[("a.SCB", "f32", &[8])],
+        &[("a.nbits", "i64", &[1]), ("a.scale", "f16", &[8, 1]), ("a.zero", "f16", &[8, 1])],
+        &[("a.biases", "bf16", &[8, 1]), ("a.scales", "bf16", &[8, 1])],
+        &[("a.weight.quant_map", "f32", &[16])],
+    ];
+    for tensors in parts {
+        let expected = format!("quantized-scale {}", tensors.first().unwrap().0);
+        assert_eq!(warned(tensors), [expected]);
+    }
+}
+
+#[test]
 fn a_matrix_without_a_scale_beside_others_with_one_is_named() {
     let found = warned(&[
         ("q.weight", "f8_e4m3fn", &[8, 8]),

@@ -79,11 +79,10 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     }
     let size = settings.number("group_size").or(settings.number("q_group_size"));
     let size = size.or_else(|| ratio(inputs, groups)).unwrap_or(inputs).max(1);
-    if inputs.div_ceil(size) != groups {
+    if groups.checked_mul(size) != Some(inputs) {
         let what = format!(
-            "{} has {groups} groups, and {inputs} inputs have {} of {size}",
-            of("scales"),
-            inputs.div_ceil(size)
+            "{} has {groups} groups, and {inputs} inputs are not {groups} of {size}",
+            of("scales")
         );
         return Err(rule(what).into());
     }

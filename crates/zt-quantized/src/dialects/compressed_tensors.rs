@@ -52,8 +52,12 @@ fn weight(model: &Model<'_>, layer: &str) -> Weight {
     Weight::new(of("weight"), dialect, parts, float, formula)
 }
 
-/// Whether a scale is of 24 bytes, as 32 codes of six bits have.
+/// Whether the settings say so, or else a scale is of 24 bytes, as 32 codes of six bits have.
 fn is_fp6(model: &Model<'_>, layer: &str) -> bool {
+    if let Some(groups) = model.settings().groups(layer.trim_end_matches('.')) {
+        let mut bits = groups.iter().filter_map(|weights| weights.get("num_bits")?.as_u64());
+        return bits.any(|bits| bits == 6);
+    }
     let last = |part: &str| {
         model.get(&format!("{layer}weight_{part}")).and_then(|it| it.shape.last().copied())
     };

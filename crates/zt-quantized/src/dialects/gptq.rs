@@ -102,11 +102,8 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     let all_bits = word_rows.checked_mul(32).ok_or(Fault::TooLong)?;
     let order = of("g_idx");
     let has_order = model.get(&order).is_some();
-    // The last words may have room for inputs that are not there.
-    let given = model.get(&order).map(|it| it.count());
-    let given = given.filter(|given| words(*given, bits) == Some(word_rows));
-    let inputs = given.unwrap_or(all_bits.strict_div(bits.into()));
-    if words(outputs, bits) != Some(zero_words) || words(inputs, bits) != Some(word_rows) {
+    let inputs = all_bits.strict_div(bits.into());
+    if words(outputs, bits) != Some(zero_words) || !all_bits.is_multiple_of(bits.into()) {
         let what =
             format!("{} and {} do not fit codes of {bits} bits", of("qweight"), of("qzeros"));
         return Err(rule(what).into());

@@ -35,6 +35,11 @@ impl Dialect for Modelopt {
         let algorithm =
             settings.text("quant_algo").filter(|_| settings.method() == Some("modelopt"));
         let is_nvfp4 = algorithm.is_some_and(|it| it.contains("NVFP4"));
+        let is_4_bits = algorithm.is_some_and(|it| {
+            ["NVFP4", "MXFP4", "INT4", "W4A", "MIXED_PRECISION"]
+                .iter()
+                .any(|name| it.contains(name))
+        });
         let mut weights = Vec::new();
         let layers =
             model.ending("weight").into_iter().map(|layer| (layer, format!("{layer}weight")));
@@ -44,7 +49,7 @@ impl Dialect for Modelopt {
             let scales = [format!("{stem}_scale"), format!("{stem}_scale_2")];
             let [first, second] = &scales;
             let Some(scale) = model.get(first) else {
-                if is_nvfp4
+                if is_4_bits
                     && model.get(&name).is_some_and(|it| it.is(DType::U8) && it.shape.len() >= 2)
                 {
                     let fault = Fault::Missing { dialect: NAME, part: first.clone() };

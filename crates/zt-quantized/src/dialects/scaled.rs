@@ -8,6 +8,8 @@
 //! | `X.weight`, FP8 | `X.qscale_weight`: all | Mistral's own checkpoints |
 //! | `X.weight`, FP8 or FP4 in int8 | `X.scale`, E8M0: blocks, or 32 columns | DeepSeek-V4 |
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use zt::{DType, Result};
 
@@ -72,6 +74,14 @@ impl Dialect for Scaled {
                 weights.push(with_inputs(model, stem, weight));
             }
         }
+        // Stacked experts whose scale is gone.
+        let known: HashSet<String> = weights.iter().map(|weight| weight.name.clone()).collect();
+        for name in model.ending("").into_iter().filter(|name| !name.ends_with("weight")) {
+            let codes = model.get(name).filter(|it| it.is_fp8() && it.shape.len() > 2);
+            if let Some(codes) = codes.filter(|_| !known.contains(name)) {
+                weights.extend(without_scale(model, name, codes));
+            }
+        }
         Ok(weights)
     }
 }
@@ -100,7 +110,10 @@ fn without_scale(model: &Model<'_>, name: &str, codes: &Shape<'_>) -> Option<Wei
     let settings = model.settings();
     let is_quantized = match settings.method()? {
         "fp8" | "compressed-tensors" | "fbgemm_fp8" => true,
-        "modelopt" => settings.text("quant_algo").is_some_and(|it| it.contains("FP8")),
+        "modelopt" => settings.text("quant_algo").is_some_and(|it| {
+            let name = if codes.is_fp8() { "FP8" } else { "W8A" };
+            it.contains(name) || it == "MIXED_PRECISION"
+        }),
         _ => false,
     };
     if !is_quantized || codes.shape.len() < 2 {
@@ -142,7 +155,9 @@ pub(super) fn bytes(
     let codes = model.need(dialect, name)?.clone();
     let scales = model.need(dialect, scale)?.clone();
     let is_e8m0 = scales.is(DType::U8);
-    let leading = leading(&codes, &scales).filter(|_| !is_e8m0);
+    let settings = configured(model, layer_of(name));
+    let is_sized = !settings.is_empty() && settings.iter().all(Option::is_some);
+    let leading = leading(&codes, &scales).filter(|_| !is_e8m0 && !is_sized);
     let [count, rows, columns] = match leading {
         Some(matrix) => matrix,
         None => matrix(&codes)?,
@@ -157,9 +172,9 @@ pub(super) fn bytes(
         [r, 1, c, 1] if codes.shape.len() == 2 => {
             let shape = &[r, c][..];
             let scales = Shape { shape, ..scales.clone() };
-            blocks(model, name, [count, rows, columns], &scales, is_e8m0)
+            blocks(&settings, [count, rows, columns], &scales, is_e8m0)
         }
-        _ => blocks(model, name, [count, rows, columns], &scales, is_e8m0),
+        _ => blocks(&settings, [count, rows, columns], &scales, is_e8m0),
     };
     let Some([block_rows, block_columns]) = blocks else {
         let (name, shape) = (scale.to_owned(), scales.shape.to_vec());
@@ -174,6 +189,11 @@ pub(super) fn bytes(
         false => scale_codes(model, dialect, scale, is_e8m0, formula.grid())?,
     };
     let mut formula = formula.scale(scale)?;
+    let groups = model.settings().groups(layer_of(name)).unwrap_or_default();
+    let is_asymmetric = |weights: &&Value| weights.get("symmetric") == Some(&Value::Bool(false));
+    if model.get(&zero).is_none() && !groups.is_empty() && groups.iter().all(is_asymmetric) {
+        return Err(Fault::Missing { dialect, part: zero }.into());
+    }
     if model.get(&zero).is_some() {
         let grid = formula.grid();
         formula = formula.zero(Codes::numbers(model.tensor(dialect, &zero)?, grid)?, 0.0)?;
@@ -254,15 +274,13 @@ pub(super) fn scale_codes(
 
 /// The rows and columns that share one of `scales`.
 fn blocks(
-    model: &Model<'_>,
-    name: &str,
+    configured: &[Option<[u64; 2]>],
     [count, rows, columns]: [u64; 3],
     scales: &Shape<'_>,
     is_e8m0: bool,
 ) -> Option<[u64; 2]> {
     const ALL: u64 = u64::MAX;
     let found = scales.count();
-    let configured = configured(model, name.strip_suffix("weight").unwrap_or(name));
     if let ([_, _, ..], false) = (scales.shape, is_e8m0) {
         let fits =
             |[r, c]: &[u64; 2]| scales.shape.ends_with(&[rows.div_ceil(*r), columns.div_ceil(*c)]);
@@ -303,6 +321,11 @@ fn blocks(
     }
     let side = side([rows, columns], [grid_rows, grid_columns])?;
     Some([side, side])
+}
+
+/// The module that has a weight of this name, or is one.
+fn layer_of(name: &str) -> &str {
+    name.strip_suffix(".weight").unwrap_or(name)
 }
 
 /// The blocks and groups of columns that the settings give a layer. `None` for what needs no size.

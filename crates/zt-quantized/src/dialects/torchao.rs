@@ -65,13 +65,15 @@ fn weight(model: &Model<'_>, name: &str) -> Option<Weight> {
         Some(_) => listed.collect(),
         None => vec!["scale", "zero_point"],
     };
-    let parts = ["qdata"].into_iter().chain(others).map(of);
-    let parts: Vec<String> = parts.filter(|part| model.get(part).is_some()).collect();
+    let parts = || ["qdata"].into_iter().chain(others.iter().copied()).map(of);
+    let missing = parts().find(|part| model.get(part).is_none());
+    let parts: Vec<String> = parts().filter(|part| model.get(part).is_some()).collect();
     if parts.is_empty() {
         return None;
     }
-    let formula = match (&json, class) {
-        (Some(json), Some(class)) => formula(model, &of, class, json),
+    let formula = match (&json, class, missing) {
+        (Some(_), Some(_), Some(part)) => Err(Fault::Missing { dialect: NAME, part }.into()),
+        (Some(json), Some(class), None) => formula(model, &of, class, json),
         _ => {
             let what =
                 format!("the header has no entry for {name}, which says what its parts mean");
@@ -128,9 +130,13 @@ fn bytes(model: &Model<'_>, of: &dyn Fn(&str) -> String, data: &Value) -> Result
         None if codes.is_fp8() => Some(codes.shape.to_vec()),
         None => None,
     };
-    let sizes = sizes.filter(|sizes| sizes.len() == codes.shape.len());
+    // Blocks are whole.
+    let is_whole = |(len, size): (&u64, &u64)| len.is_multiple_of((*size).max(1));
+    let sizes = sizes.filter(|sizes| {
+        sizes.len() == codes.shape.len() && codes.shape.iter().zip(sizes).all(is_whole)
+    });
     let Some([outer @ .., r, c]) = sizes.as_deref() else {
-        return Err(rule(format!("the header gives no block_size for {}", of("qdata"))));
+        return Err(rule(format!("the header gives no block_size that fits {}", of("qdata"))));
     };
     let (mut r, c) = ((*r).max(1), (*c).max(1));
     if outer.iter().any(|size| *size > 1) {

@@ -81,8 +81,11 @@ impl Codes {
             self.count.checked_mul(rows)?.checked_mul(byte_len)
         };
         let found = byte_len(&self.tensor)?;
-        // Flattened matrices may end within their last row.
-        let is_flat = self.count == 1 && self.is_by_rows() && self.row_len().is_some();
+        // Flattened matrices of codes may end within their last row.
+        let is_flat = self.decoder.is_some()
+            && self.count == 1
+            && self.is_by_rows()
+            && self.row_len().is_some();
         let fits = match expected() {
             Some(expected) if is_flat => {
                 let row = self.row_len().unwrap_or(1);
