@@ -20,7 +20,8 @@ export function drawSummary(report: Report) {
     "header",
     {},
     h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
-    h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
+    // Names without folders are the heading already.
+    files.some(({ path }) => /[/\\]/.test(path)) && h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
     h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, which(files, at))), problems(report)),
     last.delta && files.length === 1 && h("p", { class: "caption" }, "A delta: how far values move is seen with the base, zt report BASE DELTA --base BASE."),
     report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),

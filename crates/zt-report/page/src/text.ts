@@ -52,6 +52,6 @@ export const plural = (count: number, one: string, many: string) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
 export const percent = (part: number) =>
-  part === 0 ? "0 %" : part < 0.001 ? "<0.1 %" : part >= 1000 ? `${(100 * part).toExponential(1)} %` : `${(100 * part).toFixed(part > 0.999 && part < 1 ? 2 : 1)} %`;
+  part === 0 ? "0 %" : part < 0.001 ? "<0.1 %" : part >= 10 ? `${(100 * part).toExponential(1)} %` : `${(100 * part).toFixed(part > 0.999 && part < 1 ? 2 : 1)} %`;
 
 export const shape = (extents: number[]) => (extents.length === 0 ? "scalar" : extents.join("×"));
