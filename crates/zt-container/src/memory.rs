@@ -89,3 +89,78 @@ pub fn end_of_read(byte_len: u64, offset: u64, buf: &[u8]) -> std::io::Result<u6
     let end = end.filter(|end| *end <= byte_len);
     end.ok_or_else(|| std::io::ErrorKind::UnexpectedEof.into())
 }
+
+/// Reads into `buf` at `offset` from a source of `byte_len` bytes whose elements, of `width` bytes, are
+/// made whole. `make` fills memory for some elements, which begin with the one of this number. An element
+/// that lies in `buf` in part is made in memory of its own: readers ask for one only at the ends of their
+/// pieces.
+///
+/// # Errors
+///
+/// Those of `make`; [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the source ends first.
+pub fn read_whole<E: From<std::io::Error>>(
+    byte_len: u64,
+    width: usize,
+    offset: u64,
+    buf: &mut [u8],
+    mut make: impl FnMut(u64, &mut [u8]) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    end_of_read(byte_len, offset, buf)?;
+    let wide = width as u64;
+    let (mut number, mut skipped) = (offset.strict_div(wide), in_memory(offset.strict_rem(wide)));
+    let mut rest = buf;
+    while !rest.is_empty() {
+        let whole = rest.len().strict_sub(rest.len().strict_rem(width));
+        let len = if skipped == 0 && whole > 0 {
+            make(number, rest.split_at_mut(whole).0)?;
+            whole
+        } else {
+            let mut element = vec![0; width];
+            make(number, &mut element)?;
+            let part = element.split_at(skipped).1;
+            rest.iter_mut().zip(part).for_each(|(byte, made)| *byte = *made);
+            part.len().min(rest.len())
+        };
+        number = number.strict_add(len.div_ceil(width) as u64);
+        rest = rest.split_at_mut(len).1;
+        skipped = 0;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    /// Elements of three bytes, which are their number three times.
+    fn read(offset: u64, len: usize) -> io::Result<(Vec<u8>, Vec<u64>)> {
+        let (mut bytes, mut made) = (vec![0xff; len], Vec::new());
+        read_whole(12, 3, offset, &mut bytes, |first, elements| {
+            assert!(!elements.is_empty() && elements.len().is_multiple_of(3));
+            for (number, element) in (first..).zip(elements.chunks_mut(3)) {
+                element.fill(u8::try_from(number).map_err(io::Error::other)?);
+                made.push(number);
+            }
+            Ok::<(), io::Error>(())
+        })?;
+        Ok((bytes, made))
+    }
+
+    #[test]
+    fn elements_are_made_whole_and_once() {
+        let all = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3];
+        for start in 0..=12usize {
+            for end in start..=12 {
+                let (bytes, made) = read(start as u64, end.strict_sub(start)).unwrap();
+                assert_eq!(Some(&bytes[..]), all.get(start..end), "{start}..{end}");
+                let touched = (start as u64 / 3..(end as u64).div_ceil(3)).collect::<Vec<_>>();
+                assert_eq!(made, if start == end { vec![] } else { touched }, "{start}..{end}");
+            }
+        }
+        for (offset, len) in [(12, 1), (0, 13), (u64::MAX, 1)] {
+            assert_eq!(read(offset, len).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        }
+    }
+}

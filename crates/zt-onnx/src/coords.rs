@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory, zeroed};
+use zt::container::memory::{in_memory, read_whole};
 use zt::{Error, Source};
 
 use crate::fault::OnnxFault;
@@ -48,15 +48,14 @@ impl Unravelled {
         (!coords.dimensions.is_empty()).then_some(coords)
     }
 
-    /// The coordinates in one dimension of `count` values from `first` on.
-    fn coordinates(&self, axis: u64, first: u64, count: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = zeroed(count.strict_mul(WIDTH)).map_err(Error::from)?;
-        self.flat.read_at(self.offset.strict_add(first.strict_mul(WIDTH)), &mut bytes)?;
+    /// The coordinates in one dimension of the values from `first` on.
+    fn fill(&self, axis: u64, first: u64, out: &mut [u8]) -> io::Result<()> {
+        self.flat.read_at(self.offset.strict_add(first.strict_mul(WIDTH)), out)?;
         let dimension = self.dimensions.get(in_memory(axis)).copied();
         let (size, stride) = dimension.ok_or(io::ErrorKind::UnexpectedEof)?;
         // An index outside the tensor leaves the outermost dimension.
         let limit = if axis == 0 { size } else { u64::MAX };
-        let (indices, _) = bytes.as_chunks_mut::<8>();
+        let (indices, _) = out.as_chunks_mut::<8>();
         for index in indices {
             let value = i64::from_le_bytes(*index);
             // In a tensor without elements a stride or a size is 0, and every index is outside.
@@ -68,7 +67,7 @@ impl Unravelled {
             let coordinate = coordinate.ok_or_else(|| Error::from(OnnxFault::Index { value }))?;
             *index = coordinate.to_le_bytes();
         }
-        Ok(bytes)
+        Ok(())
     }
 }
 
@@ -78,20 +77,16 @@ impl Source for Unravelled {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        end_of_read(self.byte_len(), offset, buf)?;
-        let (mut number, mut skip) = (offset / WIDTH, in_memory(offset % WIDTH));
-        let mut out = buf;
-        while !out.is_empty() {
-            let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
-            let wanted = (skip.strict_add(out.len()) as u64).div_ceil(WIDTH);
-            let count = wanted.min(PIECE).min(self.count.strict_sub(first));
-            let bytes = self.coordinates(axis, first, count)?;
-            let (_, made) = bytes.split_at(skip);
-            let (here, rest) = out.split_at_mut(out.len().min(made.len()));
-            here.copy_from_slice(made.split_at(here.len()).0);
-            (out, skip) = (rest, 0);
-            number = number.strict_add(count);
-        }
-        Ok(())
+        read_whole(self.byte_len(), in_memory(WIDTH), offset, buf, |mut number, mut out| {
+            while !out.is_empty() {
+                let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
+                let wanted = out.len() as u64 / WIDTH;
+                let count = wanted.min(PIECE).min(self.count.strict_sub(first));
+                let (here, rest) = out.split_at_mut(in_memory(count.strict_mul(WIDTH)));
+                self.fill(axis, first, here)?;
+                (out, number) = (rest, number.strict_add(count));
+            }
+            Ok(())
+        })
     }
 }

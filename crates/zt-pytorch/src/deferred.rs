@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::read_whole;
 use zt::{ByteOrder, DType, Source, Span};
 
 use crate::element::{ElementType, Meaning};
@@ -133,36 +133,14 @@ impl Source for Changed {
         self.base.is_sequential()
     }
 
-    fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        end_of_read(self.span.byte_len(), offset, buf)?;
-        let mut at = self.span.offset().strict_add(offset);
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
         let len = self.change.byte_len();
-        let mut skipped = in_memory(offset.strict_rem(len as u64));
-        while !buf.is_empty() {
-            let whole = buf.len().strict_sub(buf.len().strict_rem(len));
-            let read = if skipped == 0 && whole > 0 {
-                let (elements, _) = buf.split_at_mut(whole);
-                self.base.read_at(at, elements)?;
-                self.change.apply(elements);
-                whole
-            } else {
-                // A part of an element.
-                let mut element = vec![0; len];
-                self.base.read_at(at.strict_sub(skipped as u64), &mut element)?;
-                self.change.apply(&mut element);
-                let (_, part) = element.split_at(skipped);
-                let wanted = part.len().min(buf.len());
-                let (from, to) = (part.iter(), buf.iter_mut());
-                for (byte, found) in to.zip(from) {
-                    *byte = *found;
-                }
-                wanted
-            };
-            skipped = 0;
-            at = at.strict_add(read as u64);
-            buf = buf.split_at_mut(read).1;
-        }
-        Ok(())
+        read_whole(self.span.byte_len(), len, offset, buf, |number, elements| {
+            let at = self.span.offset().strict_add(number.strict_mul(len as u64));
+            self.base.read_at(at, elements)?;
+            self.change.apply(elements);
+            Ok(())
+        })
     }
 }
 

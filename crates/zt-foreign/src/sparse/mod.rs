@@ -22,7 +22,7 @@ mod pointers;
 
 use std::io;
 
-use zt::container::memory::{end_of_read, in_memory, resize};
+use zt::container::memory::{in_memory, read_whole, resize};
 use zt::{Error, Source};
 
 pub use diagonals::Diagonals;
@@ -222,28 +222,23 @@ impl Source for Coords {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        end_of_read(self.byte_len, offset, buf)?;
-        let mut number = offset.strict_div(WIDTH);
-        let mut skip = in_memory(offset.strict_rem(WIDTH));
-        let (mut coordinates, mut bytes) = (Vec::new(), Vec::new());
-        let mut out = buf;
-        while !out.is_empty() {
-            // There are values, or no byte could be read.
-            let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
-            let axis = self.axes.get(in_memory(axis));
-            let axis = axis.ok_or(io::ErrorKind::UnexpectedEof)?;
-            let wanted = (skip.strict_add(out.len()) as u64).div_ceil(WIDTH);
-            let len = wanted.min(PIECE).min(self.count.strict_sub(first));
-            resize(&mut coordinates, len).map_err(Error::from)?;
-            axis.fill(first, &mut coordinates)?;
-            bytes.clear();
-            bytes.extend(coordinates.iter().flat_map(|it| it.to_le_bytes()));
-            let made = bytes.get(skip..).unwrap_or_default();
-            let (here, rest) = out.split_at_mut(made.len().min(out.len()));
-            here.copy_from_slice(made.get(..here.len()).unwrap_or_default());
-            (out, skip) = (rest, 0);
-            number = number.strict_add(len);
-        }
-        Ok(())
+        let mut coordinates = Vec::new();
+        read_whole(self.byte_len, in_memory(WIDTH), offset, buf, |mut number, mut out| {
+            while !out.is_empty() {
+                // There are values, or no byte could be read.
+                let (axis, first) = (number.strict_div(self.count), number.strict_rem(self.count));
+                let axis = self.axes.get(in_memory(axis));
+                let axis = axis.ok_or(io::ErrorKind::UnexpectedEof)?;
+                let wanted = out.len() as u64 / WIDTH;
+                let len = wanted.min(PIECE).min(self.count.strict_sub(first));
+                resize(&mut coordinates, len).map_err(Error::from)?;
+                axis.fill(first, &mut coordinates)?;
+                let (here, rest) = out.split_at_mut(in_memory(len.strict_mul(WIDTH)));
+                let places = here.as_chunks_mut::<8>().0.iter_mut();
+                places.zip(&coordinates).for_each(|(place, it)| *place = it.to_le_bytes());
+                (out, number) = (rest, number.strict_add(len));
+            }
+            Ok(())
+        })
     }
 }

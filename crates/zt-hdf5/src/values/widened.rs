@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::read_whole;
 use zt::{DType, Source};
 
 use crate::structures::bit_layout::BitLayout;
@@ -37,31 +37,23 @@ impl Source for Widened {
         self.stored.is_sequential()
     }
 
-    fn read_at(&self, offset: u64, mut buf: &mut [u8]) -> io::Result<()> {
-        end_of_read(self.byte_len, offset, buf)?;
-        let ended = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        let width = self.dtype.byte_len();
-        let mut skipped = in_memory(offset.strict_rem(width as u64));
-        // A number is not empty, and all of them are in the stored bytes.
-        let mut at = offset.strict_div(width as u64).strict_mul(self.layout.byte_len as u64);
-        let per_piece = PIECE.strict_div(self.layout.byte_len);
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        let (from, to) = (self.layout.byte_len, self.dtype.byte_len());
         let (mut stored, mut wide) = (Vec::new(), Vec::new());
-        while !buf.is_empty() {
-            let wanted = buf.len().strict_add(skipped).div_ceil(width);
-            stored.resize(wanted.min(per_piece).strict_mul(self.layout.byte_len), 0);
-            self.stored.read_at(at, &mut stored)?;
-            wide.clear();
-            for number in stored.chunks_exact(self.layout.byte_len) {
-                self.layout.widen(number, self.dtype, &mut wide);
+        read_whole(self.byte_len, to, offset, buf, |first, numbers| {
+            // A number is not empty, and all of them are in the stored bytes.
+            let mut at = first.strict_mul(from as u64);
+            for piece in numbers.chunks_mut(PIECE.strict_div(from).strict_mul(to)) {
+                stored.resize(piece.len().strict_div(to).strict_mul(from), 0);
+                self.stored.read_at(at, &mut stored)?;
+                wide.clear();
+                for number in stored.chunks_exact(from) {
+                    self.layout.widen(number, self.dtype, &mut wide);
+                }
+                piece.copy_from_slice(&wide);
+                at = at.strict_add(stored.len() as u64);
             }
-            let made = wide.get(skipped..).ok_or_else(ended)?;
-            let len = made.len().min(buf.len());
-            let (target, rest) = buf.split_at_mut_checked(len).ok_or_else(ended)?;
-            target.copy_from_slice(made.get(..len).ok_or_else(ended)?);
-            buf = rest;
-            skipped = 0;
-            at = at.strict_add(stored.len() as u64);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::container::memory::{end_of_read, in_memory, zeroed};
+use zt::container::memory::read_whole;
 use zt::foreign::on_all_cores;
 use zt::formats::{dense_byte_len, element_count};
 use zt::{
@@ -149,18 +149,8 @@ impl<F: Formula + 'static> Source for Computed<F> {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = end_of_read(self.byte_len, offset, out)?;
-        let width = self.float.dtype().byte_len() as u64;
-        let (first, before) = (offset.strict_div(width), offset.strict_rem(width));
-        if before == 0 && end.is_multiple_of(width) {
-            return Ok(self.fill(first, out)?);
-        }
-        // Readers ask for parts of a value only at the ends of their pieces.
-        let len = end.div_ceil(width).strict_sub(first).strict_mul(width);
-        let mut whole = zeroed(len)?;
-        self.fill(first, &mut whole)?;
-        out.copy_from_slice(part_of(&whole, in_memory(before), out.len())?);
-        Ok(())
+        let width = self.float.dtype().byte_len();
+        Ok(read_whole(self.byte_len, width, offset, out, |first, out| self.fill(first, out))?)
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zt::container::memory::{end_of_read, in_memory};
+use zt::container::memory::{in_memory, read_whole};
 use zt::foreign::on_all_cores;
 use zt::formats::dense_byte_len;
 use zt::{Blob, Component, Elements, FloatType, Object, Registry, Result, Source, Span};
@@ -126,22 +126,8 @@ impl Source for Computed {
     }
 
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        let end = end_of_read(self.byte_len, offset, out)?;
         let width = self.float.dtype().byte_len();
-        let wide = width as u64;
-        let (first, before) = (offset.strict_div(wide), offset.strict_rem(wide));
-        if before == 0 && end.is_multiple_of(wide) {
-            return Ok(self.fill(first, out)?);
-        }
-        // Readers ask for parts of a value only at the ends of their pieces.
-        let count = end.div_ceil(wide).strict_sub(first);
-        let mut whole =
-            vec![0; usize::try_from(count).map_err(|_| Fault::TooLong)?.strict_mul(width)];
-        self.fill(first, &mut whole)?;
-        let part =
-            whole.get(usize::try_from(before).map_err(|_| Fault::TooLong)?..).unwrap_or_default();
-        out.iter_mut().zip(part).for_each(|(out, byte)| *out = *byte);
-        Ok(())
+        Ok(read_whole(self.byte_len, width, offset, out, |first, out| self.fill(first, out))?)
     }
 }
 
