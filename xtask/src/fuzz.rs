@@ -42,7 +42,7 @@ const IN_CI: Mode =
     Mode { build: "--dev --sanitizer none", profile: "debug", options: "-timeout=60 -seed=1" };
 
 /// Which words a target's inputs are made of, where that is not said by its own name.
-const DICTIONARIES: [(&str, &str); 11] = [
+const DICTIONARIES: [(&str, &str); 12] = [
     ("dcp", "pickle"),
     ("differential", "zt"),
     ("footer", "zt"),
@@ -52,6 +52,7 @@ const DICTIONARIES: [(&str, &str); 11] = [
     ("open_all", "zt"),
     ("plain_pickle", "pickle"),
     ("pytorch", "pickle"),
+    ("quantized", "safetensors"),
     ("repair", "zt"),
     ("views", "zt"),
 ];

@@ -140,7 +140,7 @@ fn foreign(bytes: &[u8], kind: Kind) {
     let _ = observe(plain);
 }
 
-fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
+pub(super) fn open_as(bytes: &[u8], kind: Kind, strict: bool) -> zt::Result<File> {
     let mut options = InputOptions::default();
     options.open = OpenOptions::new().limits(limits()).strict(strict);
     options.kind = Some(kind);

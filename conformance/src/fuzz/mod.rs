@@ -11,6 +11,7 @@ mod differential;
 mod edits;
 mod foreign;
 mod in_memory;
+mod quantized;
 mod repair;
 mod set;
 mod slices;
@@ -25,6 +26,7 @@ pub use delta::{agree as agree_on_delta, delta};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::*;
+pub use quantized::quantized;
 pub use repair::repair;
 pub use set::gguf_set;
 pub use slices::slices;
@@ -35,7 +37,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 24] = [
+pub const BODIES: [Body; 25] = [
     ("dcp", dcp),
     ("delta", delta),
     ("differential", differential),
@@ -52,6 +54,7 @@ pub const BODIES: [Body; 24] = [
     ("pickle", pickle),
     ("plain_pickle", plain_pickle),
     ("pytorch", pytorch),
+    ("quantized", quantized),
     ("repair", repair),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
