@@ -430,7 +430,7 @@ mod tests {
 
     fn file(byte_len: u64) -> Rc<Hdf5File> {
         let sizes = Sizes { offset: 8, length: 8 };
-        let bytes = Arc::new(zt::Memory::new(vec![0u8; byte_len as usize]));
+        let bytes = Arc::new(zt::Memory::new(vec![0u8; usize::try_from(byte_len).unwrap()]));
         let store = Store::new(bytes, zt::Span::new(0, byte_len).unwrap(), 0, sizes);
         Rc::new(Hdf5File::new(store, 0, None, &Limits::default()))
     }
