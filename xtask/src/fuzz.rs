@@ -151,11 +151,11 @@ impl Plan {
         shell.program("python3").arg("fuzz/seed").run()?;
         self.unpack(shell)?;
 
-        let programs = programs(&built, self.mode.profile)?;
         let wanted = match &self.wanted[..] {
             [] => &self.targets,
             wanted => wanted,
         };
+        let programs = programs(&built, self.mode.profile, wanted)?;
         eprintln!("{:<14}{:>14}{:>10}", "target", "executions", "coverage");
         let next = AtomicUsize::new(0);
         let finds = Mutex::new(Vec::new());
@@ -252,10 +252,10 @@ fn nightly(shell: &Shell) -> Program {
 }
 
 /// The folder of the built targets, below a folder with the name of the machine.
-fn programs(built: &Path, profile: &str) -> Result<PathBuf> {
+fn programs(built: &Path, profile: &str, wanted: &[String]) -> Result<PathBuf> {
     for entry in fs::read_dir(built).map_err(Error::file(built))? {
         let folder = entry.map_err(Error::file(built))?.path().join(profile);
-        if folder.join("open_all").is_file() {
+        if wanted.iter().all(|target| folder.join(target).is_file()) {
             return Ok(folder);
         }
     }
