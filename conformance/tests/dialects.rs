@@ -1,5 +1,5 @@
 //! Quantized checkpoints as objects of `.zt` and back, and from dialect to dialect: `conformance/data/quantized`.
-#![allow(clippy::unwrap_used, reason = "a test fails by a panic")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by a panic")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -244,4 +244,57 @@ fn a_weight_without_a_place_in_the_dialect_is_refused_by_name() {
     bytes[at] = 0xb8;
     let error = converted(&open_bytes(&bytes), GGUF, Some("gguf")).unwrap_err();
     assert_eq!(error.code(), "quantization", "{error}");
+}
+
+/// Warnings of code `quantized` of a conversion to a dialect, and the file.
+fn told(input: &Input, kind: Kind, dialect: &str) -> (Vec<String>, Input) {
+    let options = ConvertOptions::new(kind).dialect(Some(dialect.to_owned()));
+    let mut bytes = Vec::new();
+    let summary =
+        Kinds::builtin().convert(std::slice::from_ref(input), &mut bytes, &options).unwrap();
+    let warnings = summary.warnings.into_iter().filter(|it| it.code == "quantized");
+    (warnings.map(|warning| warning.to_string()).collect(), open_bytes(&bytes))
+}
+
+#[test]
+fn what_is_not_written_in_a_dialect_is_said() {
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("a.weight", &Dense::from_slice(&[2], &[1.0f32, 2.0]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    for dialect in ["zt", "gguf", "deepseek"] {
+        let (warnings, _) = told(&open_bytes(&bytes), ZT, dialect);
+        let [warning] = &*warnings else { panic!("{dialect}: {warnings:?}") };
+        assert!(warning.contains("no quantized weight"), "{warning}");
+    }
+
+    // AQLM has no values here, and stays as it is.
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    let codes = Dense::from_slice(&[4, 8, 1], &[1i16; 32]).unwrap();
+    writer.add("a.codes", &codes).unwrap();
+    writer.add("a.codebooks", &Dense::from_slice(&[1, 4, 1, 8], &[0.5f32; 32]).unwrap()).unwrap();
+    writer.add("a.scales", &Dense::from_slice(&[4, 1, 1, 1], &[1.0f32; 4]).unwrap()).unwrap();
+    writer.finish().unwrap();
+    let input = open_bytes(&bytes);
+    let (warnings, kept) = told(&input, ZT, "zt");
+    assert!(matches!(&*warnings, [warning] if warning.contains("kept")), "{warnings:?}");
+    assert_eq!(tensors(kept.file()), tensors(input.file()));
+}
+
+#[test]
+fn a_header_that_describes_another_dialect_is_left_out() {
+    let input = open(&data().join("12-comfy-metadata-fp8/model"));
+    let key = "_quantization_metadata";
+    let has =
+        |input: &Input| input.file().attributes().unwrap().is_some_and(|it| it.get(key).is_some());
+    assert!(has(&input));
+    let (_, packed) = told(&input, SAFETENSORS, "compressed-tensors");
+    assert!(!has(&packed));
+    let found = weights(packed);
+    let expected = weights(input);
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, values) in found {
+        assert_eq!(values, expected[&name], "{name}");
+    }
 }

@@ -25,7 +25,7 @@ use crate::weight::Weight;
 /// [`Weight::formula`].
 pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Quantized> {
     let (file, packed) = unpack(file)?.unwrap_or_else(|| (file.clone(), Vec::new()));
-    let (file, blocks) = scaled_blocks(&file)?.unwrap_or((file, Vec::new()));
+    let (file, blocks) = scaled_blocks(&file)?.unwrap_or((file, HashSet::new()));
     let mut model = Model::new(&file, settings)?;
     let mut weights: Vec<Weight> = packed.iter().map(|object| object.weight(&file)).collect();
     weights.iter().for_each(|weight| model.take(weight));
@@ -39,9 +39,8 @@ pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Qua
         weights.extend(found);
     }
     let warnings = suspects(&model, &weights);
-    let has_scaled_blocks = !blocks.is_empty();
     let objects = packed.into_iter().map(|object| object.name).chain(blocks).collect();
-    Ok(Quantized { file, weights, objects, has_scaled_blocks, warnings })
+    Ok(Quantized { file, weights, objects, warnings })
 }
 
 /// The quantized weights of a file.
@@ -50,9 +49,8 @@ pub struct Quantized {
     /// The file of the tensors.
     file: File,
     weights: Vec<Weight>,
-    /// The names of the objects that weights were, of which the file has the tensors.
+    /// The names of the objects that weights were. The file has their tensors in their place.
     objects: Vec<String>,
-    has_scaled_blocks: bool,
     /// What no weight says.
     warnings: Vec<Warning>,
 }
@@ -87,19 +85,14 @@ impl Quantized {
         parts.chain(&self.objects).map(String::as_str).collect()
     }
 
-    /// Whether the dense values of some objects lack a scale that lies beside them: blocks of NVFP4 in GGUF.
-    pub const fn has_scaled_blocks(&self) -> bool {
-        self.has_scaled_blocks
-    }
-
     /// The file of the tensors.
     pub(crate) const fn file(&self) -> &File {
         &self.file
     }
 
-    /// The file of the tensors, and the weights.
-    pub(crate) fn into_parts(self) -> (File, Vec<Weight>) {
-        (self.file, self.weights)
+    /// The file of the tensors, the weights, and what no weight says.
+    pub(crate) fn into_parts(self) -> (File, Vec<Weight>, Vec<Warning>) {
+        (self.file, self.weights, self.warnings)
     }
 
     /// Bits that are stored for each value of a weight, scales included.
@@ -143,16 +136,7 @@ impl Quantized {
             Some(name) => Some(name.clone()),
             None => (!parts.contains(name)).then(|| name.to_owned()),
         })?;
-        let chosen = if warnings.is_empty() { chosen } else { chosen.with_warnings(warnings)? };
-        match file.attributes()?.filter(|_| !keys.is_empty()) {
-            None => Ok(chosen),
-            Some(attributes) => {
-                let is_kept = |key: &Value| key.as_str().is_none_or(|key| !keys.contains(key));
-                let pairs = attributes.iter().filter(|(key, _)| is_kept(key));
-                let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
-                chosen.with_attributes(pairs.collect())
-            }
-        }
+        finished(chosen, warnings, &keys)
     }
 
     /// Looks at all scales: a warning of code `quantized-scale` for each weight that has scales that are zero, NaN or
@@ -184,6 +168,24 @@ impl Quantized {
             }
         }
         Ok(warnings)
+    }
+}
+
+/// The file with these warnings, and without these keys of its header.
+pub(crate) fn finished(
+    file: File,
+    warnings: Vec<Warning>,
+    dropped: &HashSet<String>,
+) -> Result<File> {
+    let file = if warnings.is_empty() { file } else { file.with_warnings(warnings)? };
+    match file.attributes()?.filter(|_| !dropped.is_empty()) {
+        None => Ok(file),
+        Some(attributes) => {
+            let is_kept = |key: &Value| key.as_str().is_none_or(|key| !dropped.contains(key));
+            let pairs = attributes.iter().filter(|(key, _)| is_kept(key));
+            let pairs = pairs.map(|(key, value)| (key.clone(), value.clone()));
+            file.with_attributes(pairs.collect())
+        }
     }
 }
 

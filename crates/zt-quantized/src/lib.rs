@@ -16,7 +16,7 @@ mod weight;
 
 pub use dialects::{Dialect, Dialects};
 pub use find::{Quantized, find};
-pub use in_dialect::TARGETS;
+pub use in_dialect::{TARGETS, unscaled_blocks};
 pub use model::{Model, Shape};
 pub use objects::stored;
 pub use settings::Settings;

@@ -140,7 +140,7 @@ impl<'f> Model<'f> {
         self.tensors.get(name).filter(|_| !self.taken.contains(name))
     }
 
-    /// The plain array of this name, whoever took it.
+    /// The plain array of this name, also if a weight is made of it.
     pub(crate) fn stored(&self, name: &str) -> Option<&Shape<'f>> {
         self.tensors.get(name)
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use zt::foreign::Regrouped;
 use zt::formats::{QuantizedWeightFormat, StoredPart};
 use zt::manifest::Text;
-use zt::{Attributes, Error, ErrorKind, File, FloatType, Result, Tensor, Value};
+use zt::{Attributes, Error, ErrorKind, File, FloatType, Result, Tensor, Value, Warning};
 
 use crate::fault::Fault;
 use crate::find::Quantized;
@@ -20,7 +20,7 @@ const VALUE: &str = "value";
 impl Quantized {
     /// The file with each quantized weight as one object, whose components are its codes and scales, byte for byte. A
     /// weight that fits the format `quantized_group` is one of it, and others are of `zt.quantized/1`. A dialect that has
-    /// no values here keeps its tensors.
+    /// no values here keeps its tensors, with a warning of code `quantized`.
     ///
     /// Nothing is read. [`stored`] gives the tensors back.
     ///
@@ -29,12 +29,17 @@ impl Quantized {
     /// Code `quantization`: the first weight that lacks something; `duplicate-name` if a weight has the name of another
     /// tensor; as [`File::attributes`].
     pub fn objects(self) -> Result<File> {
-        let (file, weights) = self.into_parts();
+        let (file, weights, mut warnings) = self.into_parts();
         let (mut made, mut taken) = (Vec::new(), HashSet::new());
         for weight in &weights {
+            warnings.extend(weight.warnings.iter().cloned());
             let formula = match &weight.formula {
                 Ok(formula) => formula,
-                Err(error) if error.kind() == ErrorKind::Unsupported => continue,
+                Err(error) if error.kind() == ErrorKind::Unsupported => {
+                    let message = format!("kept as the tensors that it is: {}", error.message());
+                    warnings.push(Warning::new("quantized", message).with_object(&weight.name));
+                    continue;
+                }
                 Err(error) => return Err(error.clone()),
             };
             // A tensor of several weights, such as a mark, is with the first of them.
@@ -44,7 +49,8 @@ impl Quantized {
             made.push(object.map_err(|error| error.with_object(&weight.name))?);
             taken.extend(own);
         }
-        file.regroup(|name| !taken.contains(name), made)
+        let file = file.regroup(|name| !taken.contains(name), made)?;
+        if warnings.is_empty() { Ok(file) } else { file.with_warnings(warnings) }
     }
 }
 
@@ -120,12 +126,12 @@ pub fn stored(file: &File) -> Result<Option<File>> {
 }
 
 /// As [`stored`], and the objects.
-pub(crate) fn unpack(file: &File) -> Result<Option<(File, Vec<Packed>)>> {
+pub(crate) fn unpack(file: &File) -> Result<Option<(File, Vec<WeightObject>)>> {
     let mut objects = Vec::new();
     for entry in file.entries() {
         if let Ok(tensor) = entry.tensor()
             && tensor.fault().is_none()
-            && let Some(object) = Packed::of(tensor)?
+            && let Some(object) = WeightObject::of(tensor)?
         {
             objects.push(object);
         }
@@ -152,14 +158,14 @@ pub(crate) fn unpack(file: &File) -> Result<Option<(File, Vec<Packed>)>> {
 }
 
 /// An object of a quantized weight.
-pub(crate) struct Packed {
+pub(crate) struct WeightObject {
     pub(crate) name: String,
     shape: Vec<u64>,
     attributes: Attributes,
     parts: Vec<StoredPart>,
 }
 
-impl Packed {
+impl WeightObject {
     fn of(tensor: Tensor<'_>) -> Result<Option<Self>> {
         let attributes = tensor.attributes();
         let is_one = [QuantizedWeightFormat::ID, "quantized_group"].contains(&tensor.format());
@@ -170,11 +176,14 @@ impl Packed {
         let Some(mut parts) = StoredPart::of(attributes).map_err(blame)? else {
             return Ok(None);
         };
-        // Parts whose component is not there are none.
+        // Parts whose component is not there are none. A component that is no part would be lost.
         parts.retain(|part| tensor.component(&part.role).is_ok());
+        if parts.len() != tensor.components().count() {
+            return Ok(None);
+        }
         parts.sort_by_key(|part| !["codes", "packed_weight"].contains(&&*part.role));
         let (name, shape) = (tensor.name().to_owned(), tensor.shape().to_vec());
-        Ok(Some(Packed { name, shape, attributes: attributes.clone(), parts }))
+        Ok(Some(WeightObject { name, shape, attributes: attributes.clone(), parts }))
     }
 
     /// The weight, of the tensors of `file`.

@@ -114,6 +114,52 @@ fn replace(value: &mut Value, at: usize, with: &Value) -> Option<usize> {
     }
 }
 
+/// A file of one object. Parts have this byte, and groups are the first. Returns the number of parts, too.
+fn file_of(
+    shape: [u64; 2],
+    options: u8,
+    value: Value,
+    parts: Vec<(&'static str, DType, u64)>,
+    byte: u8,
+) -> (File, usize) {
+    let (mut components, mut stored_parts) = (Vec::new(), Vec::new());
+    for (role, dtype, count) in parts {
+        let byte = if role == "groups" { 0 } else { byte };
+        let data = vec![byte; usize::try_from(count).unwrap() * dtype.byte_len()];
+        components.push((role.into(), Elements::new(dtype, data)));
+        let (role, name) = (role.to_owned(), format!("w.{role}"));
+        let attributes = Attributes::new();
+        stored_parts.push(StoredPart { role, name, shape: vec![count], attributes });
+    }
+    let mut attributes = Attributes::new();
+    let (key, described) = StoredPart::to_attribute(&stored_parts);
+    attributes.insert(key, described);
+    attributes.insert("value", value);
+    let shape = if options & 1 == 1 { [shape[1], shape[0]] } else { shape };
+    let object = NewObject::new(&shape, "zt.quantized/1", Some(attributes), components);
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("w", &object).unwrap();
+    writer.finish().unwrap();
+    (File::from_bytes(bytes).unwrap(), stored_parts.len())
+}
+
+/// Another key may change values.
+#[test]
+fn a_key_that_nobody_knows_is_an_error_of_the_weight_alone() {
+    let (mut value, parts) = weight([4, 8], 4, 0, 0b10);
+    let found = |value: &Value| {
+        let (file, _) = file_of([4, 8], 0b10, value.clone(), parts.clone(), 1);
+        assert_eq!(*file.tensor("w").unwrap().bytes("codes").unwrap(), [1; 16]);
+        find(&file, &Settings::default(), &Dialects::builtin()).unwrap()
+    };
+    assert!(found(&value).weights()[0].formula.is_ok());
+    if let Value::Map(pairs) = &mut value {
+        pairs.insert("power", 2u64);
+    }
+    assert_eq!(found(&value).weights()[0].formula.as_ref().unwrap_err().code(), "quantization");
+}
+
 #[test]
 fn is_an_error_or_has_values() {
     let (right, wrong) = (Cell::new(0u32), Cell::new(0u32));
@@ -133,33 +179,8 @@ fn is_an_error_or_has_values() {
                 let with = if is_text { Value::from("codes") } else { Value::from(number) };
                 replace(&mut value, at, &with);
             }
-            let data = vec![byte & 3; 4096];
-            let (mut components, mut stored_parts) = (Vec::new(), Vec::new());
-            for (role, dtype, count) in parts {
-                // Groups that exist.
-                let filled = if role == "groups" { vec![0; 4096] } else { data.clone() };
-                let len = usize::try_from(count).unwrap() * dtype.byte_len();
-                components.push((role, Elements::new(dtype, filled[..len].to_vec())));
-                let (role, name) = (role.to_owned(), format!("w.{role}"));
-                stored_parts.push(StoredPart {
-                    role,
-                    name,
-                    shape: vec![count],
-                    attributes: Attributes::new(),
-                });
-            }
-            let mut attributes = Attributes::new();
-            let (key, described) = StoredPart::to_attribute(&stored_parts);
-            attributes.insert(key, described);
-            attributes.insert("value", value);
-            let shape = if options & 1 == 1 { [shape[1], shape[0]] } else { shape };
-            let object = NewObject::new(&shape, "zt.quantized/1", Some(attributes), components);
-            let mut bytes = Vec::new();
-            let mut writer = Writer::new(&mut bytes).unwrap();
-            writer.add("w", &object).unwrap();
-            writer.finish().unwrap();
-            let file = File::from_bytes(bytes).unwrap();
-            prop_assert_eq!(stored(&file).unwrap().unwrap().len(), stored_parts.len());
+            let (file, stored_parts) = file_of(shape, options, value, parts, byte & 3);
+            prop_assert_eq!(stored(&file).unwrap().unwrap().len(), stored_parts);
             let found = || find(&file, &Settings::default(), &Dialects::builtin()).unwrap();
             for target in TARGETS {
                 found().in_dialect(target).ok();

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use zt::foreign::WarningKind;
 use zt::{Error, ErrorKind, Result, Warning, codes};
 use zt_foreign::{Incoming, Input, Job, Loss, Merged};
+use zt_quantized::unscaled_blocks;
 
 use crate::merge::damage::Damage;
 use crate::merge::duplicate::replaces;
@@ -207,16 +208,13 @@ fn add_objects<'i>(
 /// too, and their dense values lack that scale.
 fn codes(kinds: &Kinds, input: &Input, job: &mut Job<'_>) -> Result<HashSet<String>> {
     let is_cast = job.options.casts();
-    if !is_cast && !job.options.dense || !input.logical().is_empty() {
+    if job.options.dense && !is_cast {
+        job.summary.warnings.extend(unscaled_blocks(input.file())?);
+    }
+    if !is_cast || !input.logical().is_empty() {
         return Ok(HashSet::new());
     }
     let found = kinds.quantized(input)?;
-    if !is_cast {
-        if found.has_scaled_blocks() {
-            job.summary.warnings.extend(found.warnings());
-        }
-        return Ok(HashSet::new());
-    }
     let parts = found.parts().into_iter().filter(|part| job.options.dtype_of(part).is_some());
     let parts: HashSet<String> = parts.map(str::to_owned).collect();
     let warnings = found.warnings().into_iter().filter(|_| !parts.is_empty());

@@ -1,7 +1,7 @@
 //! optimum-quanto 0.2.7: `X.weight._data` and `X.weight._scale`.
 //!
 //! Source: `WeightQBytesTensor` and `WeightQBitsTensor` of that release. `quanto_qmap.json` names the quantized modules.
-//! Codes of 2 and 4 bits, `X.weight._data._data`, are named. Their shape is that of groups; the weight's is in no file.
+//! Codes of 2 and 4 bits, `X.weight._data._data`, are named. They have the shape of groups. No file has the shape of the weight.
 
 use std::collections::HashSet;
 

@@ -51,7 +51,7 @@ struct Matrix {
     tiled: bool,
     /// `None`: the elements are numbers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    packing: Option<Packed>,
+    packing: Option<DescribedPacking>,
     /// The value of each code. Without it, and without `first`, the values of the part's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     values: Option<Vec<f32>>,
@@ -63,7 +63,7 @@ struct Matrix {
 /// How codes lie in units of bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Packed {
+struct DescribedPacking {
     bits: u32,
     /// Bytes of a unit.
     unit: u64,
@@ -248,7 +248,7 @@ impl Matrix {
         let (shape, tiled) = ([codes.count(), rows, columns], codes.is_tiled());
         let (mut packing, mut values, mut first) = (None, None, None);
         if let Some(decoder) = codes.decoder() {
-            packing = Some(Packed::of(&decoder.packing));
+            packing = Some(DescribedPacking::of(&decoder.packing));
             let of_type = codes.tensor().tensor().value_type();
             let of_type = of_type.and_then(|name| byte_values(&name).ok()).unwrap_or_default();
             let table = decoder.values();
@@ -289,9 +289,9 @@ impl Matrix {
     }
 }
 
-impl Packed {
+impl DescribedPacking {
     fn of(packing: &Packing) -> Self {
-        Packed {
+        DescribedPacking {
             bits: packing.bits_of_code(),
             unit: packing.byte_len(),
             shifts: packing.shifts().to_vec(),

@@ -108,7 +108,7 @@ impl Scales {
         }
     }
 
-    /// The byte of a scale: these values are those of bytes.
+    /// The byte that has the value of a scale.
     fn byte(self, value: f32) -> u8 {
         match self {
             Scales::Exponents => F8E8M0Fnu::from_f32(value).to_bits(),
@@ -262,13 +262,13 @@ pub(crate) enum Given {
     Global { divides: bool },
 }
 
-/// A part of a matrix of FP4 as bytes, which are made when they are read.
-pub(crate) struct Part {
+/// Codes or scales of matrices of FP4 as bytes, which are made when they are read.
+pub(crate) struct Fp4Bytes {
     pub(crate) of: Arc<Fp4>,
     pub(crate) given: Given,
 }
 
-impl Part {
+impl Fp4Bytes {
     /// Bytes of a row.
     fn row_len(&self) -> u64 {
         let columns = self.of.columns;
@@ -351,7 +351,7 @@ impl Part {
     }
 }
 
-impl Source for Part {
+impl Source for Fp4Bytes {
     fn byte_len(&self) -> u64 {
         // A part of what is there, or a little more.
         self.rows().saturating_mul(self.row_len())

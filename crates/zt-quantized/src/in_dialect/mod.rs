@@ -8,19 +8,21 @@
 //! | `compressed-tensors` | FP8 | `weight`, `weight_scale` |
 //! | `deepseek` | FP8 in blocks | `weight`, `weight_scale_inv` |
 
+mod config;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
 use zt::foreign::{FileBuilder, Regrouped};
 use zt::manifest::Text;
 use zt::{
     Attributes, Blob, Component, DType, File, Object, OpenOptions, OwnedTensor, Result, Span,
+    Warning,
 };
 
 use crate::fault::Fault;
-use crate::find::Quantized;
-use crate::values::fp4::{Fp4, Given, Part, Scales};
+use crate::find::{Quantized, finished};
+use crate::values::fp4::{Fp4, Fp4Bytes, Given, Scales};
 use crate::values::weight::Formula;
 use crate::weight::Weight;
 
@@ -34,7 +36,8 @@ const DEEPSEEK: &str = "deepseek";
 impl Quantized {
     /// The file with its quantized weights in the dialect `target`, one of [`TARGETS`]. Codes keep their meaning: nothing
     /// is quantized anew. Scales keep their bits. One that divides becomes its reciprocal where the dialect multiplies,
-    /// rounded to f32. All other tensors, attributes and warnings are kept.
+    /// rounded to f32. All other tensors, attributes and warnings are kept, except keys of the header that describe the
+    /// weights. If there is no quantized weight, a warning of code `quantized` says so.
     ///
     /// Nothing is read, and bytes are made when they are read.
     ///
@@ -46,12 +49,20 @@ impl Quantized {
     pub fn in_dialect(self, target: &str) -> Result<File> {
         let known = TARGETS.into_iter().find(|known| *known == target);
         let known = known.ok_or_else(|| Fault::Target { name: target.to_owned() })?;
-        if known == "zt" {
+        let is_plain = self.file().tensors().flatten().all(|it| it.format() == "dense");
+        let is_nothing = is_plain && self.weights().is_empty();
+        if known == "zt" && !is_nothing {
             return self.objects();
         }
-        let (file, weights) = self.into_parts();
-        let (mut made, mut taken) = (Made::default(), HashSet::new());
-        for weight in weights {
+        let (file, weights, mut warnings) = self.into_parts();
+        if is_nothing {
+            let message = format!("no quantized weight is found: nothing is written in {known}");
+            warnings.push(Warning::new("quantized", message));
+        }
+        let (mut made, mut taken, mut keys) = (Made::default(), HashSet::new(), HashSet::new());
+        for mut weight in weights {
+            warnings.append(&mut weight.warnings);
+            keys.extend(std::mem::take(&mut weight.header));
             let name = weight.name.clone();
             let parts = weight.parts.clone();
             let added = made.add(&file, weight, known);
@@ -63,140 +74,69 @@ impl Quantized {
                 let name = blocks.tensor().name().to_owned();
                 let fp4 = Fp4::of_blocks(blocks, None);
                 let fp4 = fp4.ok_or_else(|| unknown(known, "blocks without columns"));
-                let added = fp4.and_then(|fp4| made.pack(&name, fp4));
+                let added = fp4.and_then(|fp4| made.add_packed(&name, fp4));
                 added.map_err(|error| error.with_object(&name))?;
                 taken.insert(name);
             }
         }
-        made.file(&file, |name| !taken.contains(name))
+        finished(made.file(&file, |name| !taken.contains(name))?, warnings, &keys)
     }
 }
 
-impl Quantized {
-    /// What `config.json` says of weights in the dialect `target`; `None` for a dialect that needs no such settings.
-    pub fn settings_in(&self, target: &str) -> Option<Value> {
-        if target == DEEPSEEK {
-            let mut blocks = self.weights().iter().filter_map(|it| it.formula.as_ref().ok());
-            let block = blocks.find(|it| fp8(it).is_some())?.block_len();
-            return Some(json!({
-                "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": block,
-                "modules_to_not_convert": self.plain_modules(),
-            }));
-        }
-        if target != PACKED {
-            return None;
-        }
-        // A scheme each, with the modules that have it.
-        let mut schemes: Vec<(&str, Value, Vec<&str>)> = Vec::new();
-        for weight in self.weights() {
-            let module = weight.name.strip_suffix(".weight").unwrap_or(&weight.name);
-            let Some((format, scheme)) = weight.formula.as_ref().ok().and_then(scheme) else {
-                continue;
-            };
-            match schemes.iter_mut().find(|(known, it, _)| *known == format && *it == scheme) {
-                Some((.., modules)) => modules.push(module),
-                None => schemes.push((format, scheme, vec![module])),
-            }
-        }
-        let format = match &*schemes {
-            [] => return None,
-            [(format, ..)] => format,
-            _ => "mixed-precision",
-        };
-        let groups = schemes.iter().enumerate().map(|(at, (format, weights, targets))| {
-            let group = json!({ "format": format, "targets": targets, "weights": weights });
-            (format!("group_{at}"), group)
-        });
-        let groups: serde_json::Map<String, Value> = groups.collect();
-        Some(json!({
-            "quant_method": PACKED, "quantization_status": "compressed", "format": format, "config_groups": groups,
-            "ignore": self.plain_modules(),
-        }))
-    }
-
-    /// The modules whose weight is a matrix that is not quantized.
-    fn plain_modules(&self) -> Vec<&str> {
-        let parts = self.parts();
-        let tensors = self.file().tensors().filter_map(Result::ok);
-        let plain = tensors.filter(|it| it.shape().len() == 2 && !parts.contains(it.name()));
-        plain.filter_map(|it| it.name().strip_suffix(".weight")).collect()
-    }
-}
-
-/// The format of compressed-tensors for a weight, and what it says of the codes.
-fn scheme(formula: &Formula) -> Option<(&'static str, Value)> {
-    let common = json!({ "type": "float", "symmetric": true, "dynamic": false });
-    let (format, more) = match Scales::of(formula) {
-        Some(Scales::Floats) => (
-            "nvfp4-pack-quantized",
-            json!({
-                "num_bits": 4, "strategy": "tensor_group", "group_size": 16,
-                "scale_dtype": "torch.float8_e4m3fn",
-            }),
-        ),
-        Some(Scales::Exponents) => (
-            "mxfp4-pack-quantized",
-            json!({
-                "num_bits": 4, "strategy": "group", "group_size": 32, "scale_dtype": "torch.uint8",
-            }),
-        ),
-        None => {
-            fp8(formula)?;
-            let [_, rows, columns] = formula.grid();
-            let of_codes = formula.shape();
-            let strategy = match (rows, columns) {
-                (1, 1) => json!({ "strategy": "tensor" }),
-                (rows, 1) if of_codes.first() == Some(&rows) => json!({ "strategy": "channel" }),
-                _ => json!({ "strategy": "block", "block_structure": formula.block_len() }),
-            };
-            ("float-quantized", with(json!({ "num_bits": 8 }), strategy))
-        }
+/// A warning of code `quantized` for blocks of GGUF whose weight has a scale beside them: the dense values of the blocks
+/// lack it. `None` without any.
+///
+/// # Errors
+///
+/// As [`File::owned_tensor`].
+pub fn unscaled_blocks(file: &File) -> Result<Option<Warning>> {
+    let found = blocks(file)?;
+    let mut scaled = found.iter().filter_map(|(blocks, scale)| Some((blocks, scale.as_ref()?)));
+    let Some((blocks, scale)) = scaled.next() else {
+        return Ok(None);
     };
-    Some((format, with(common, more)))
-}
-
-/// Both objects as one.
-fn with(mut all: Value, more: Value) -> Value {
-    if let (Value::Object(all), Value::Object(more)) = (&mut all, more) {
-        all.extend(more);
-    }
-    all
+    let message = format!(
+        "{} has a scale beside it, {}, and so have {} others: dense values of blocks lack it; --logical multiplies by it",
+        blocks.tensor().name(),
+        scale.tensor().name(),
+        scaled.count()
+    );
+    Ok(Some(Warning::new("quantized", message)))
 }
 
 /// A file whose blocks of GGUF that have a scale of the whole weight beside them, as `NAME.scale`, are tensors of
 /// ModelOpt, and the names of these tensors; `None` without any. llama.cpp multiplies by that scale after the product.
-pub(crate) fn scaled_blocks(file: &File) -> Result<Option<(File, Vec<String>)>> {
-    let (mut made, mut taken) = (Made::default(), Vec::new());
+pub(crate) fn scaled_blocks(file: &File) -> Result<Option<(File, HashSet<String>)>> {
+    let (mut made, mut taken) = (Made::default(), HashSet::new());
     for (blocks, scale) in blocks(file)? {
         let name = blocks.tensor().name().to_owned();
-        let Some(scale) = scale.filter(|_| blocks.tensor().format() == Scales::Floats.blocks())
-        else {
-            continue;
-        };
+        let Some(scale) = scale else { continue };
         let of_scale = scale.tensor().name().to_owned();
         let Some(fp4) = Fp4::of_blocks(blocks, Some(scale)) else { continue };
-        made.unpack(&name, fp4).map_err(|error| error.with_object(&name))?;
+        made.add_modelopt(&name, fp4).map_err(|error| error.with_object(&name))?;
         taken.extend([name, of_scale]);
     }
     if taken.is_empty() {
         return Ok(None);
     }
-    let file = made.file(file, |name| !taken.iter().any(|taken| taken == name))?;
+    let file = made.file(file, |name| !taken.contains(name))?;
     Ok(Some((file, taken)))
 }
 
-/// Blocks of FP4 of a GGUF file, each with the numbers that the values of its matrices are multiplied by.
+/// Blocks of FP4 of a GGUF file. Those of NVFP4 may have the numbers beside them that the values of their matrices are
+/// multiplied by.
 fn blocks(file: &File) -> Result<Vec<(OwnedTensor, Option<OwnedTensor>)>> {
     let mut found = Vec::new();
     for entry in file.entries() {
         let Ok(tensor) = entry.tensor() else { continue };
-        if [Scales::Exponents, Scales::Floats].iter().all(|it| it.blocks() != tensor.format()) {
+        let is_of = |scales: Scales| scales.blocks() == tensor.format();
+        if !is_of(Scales::Exponents) && !is_of(Scales::Floats) {
             continue;
         }
         let scale = scale_name(entry.name());
         let is_plain = file.tensor(&scale).is_ok_and(|it| it.format() == "dense");
-        let scale = is_plain.then(|| file.owned_tensor(&scale)).transpose()?;
-        found.push((file.owned_tensor(entry.name())?, scale));
+        let scale = (is_plain && is_of(Scales::Floats)).then(|| file.owned_tensor(&scale));
+        found.push((file.owned_tensor(entry.name())?, scale.transpose()?));
     }
     Ok(found)
 }
@@ -214,7 +154,7 @@ fn scale_name(name: &str) -> String {
 struct Made {
     /// Those with the bytes of others.
     renamed: Vec<Regrouped>,
-    computed: Vec<(String, Object, Part)>,
+    computed: Vec<(String, Object, Fp4Bytes)>,
     /// Rows and columns that share a scale of FP8.
     block: Option<[u64; 2]>,
 }
@@ -232,7 +172,7 @@ impl Made {
         let fp4 = Fp4::of_formula(formula).filter(|_| target != DEEPSEEK);
         let what = || format!("a weight of {dialect} with such codes, groups or order of rows");
         let fp4 = fp4.ok_or_else(|| unknown(target, &what()))?;
-        if target == PACKED { self.pack(&name, fp4) } else { self.add_blocks(&name, fp4) }
+        if target == PACKED { self.add_packed(&name, fp4) } else { self.add_blocks(&name, fp4) }
     }
 
     /// FP8 keeps its bytes under other names.
@@ -284,7 +224,7 @@ impl Made {
     }
 
     /// FP4 as pairs of codes, as compressed-tensors has them.
-    fn pack(&mut self, name: &str, fp4: Fp4) -> Result<()> {
+    fn add_packed(&mut self, name: &str, fp4: Fp4) -> Result<()> {
         if fp4.shape().len() != 2 || fp4.globals().is_some_and(|count| count != 1) {
             return Err(unknown(
                 PACKED,
@@ -303,7 +243,7 @@ impl Made {
     }
 
     /// FP4 as pairs of codes, as ModelOpt has them.
-    fn unpack(&mut self, name: &str, fp4: Fp4) -> Result<()> {
+    fn add_modelopt(&mut self, name: &str, fp4: Fp4) -> Result<()> {
         let (fp4, of) = (Arc::new(fp4), |end: &str| format!("{name}_{end}"));
         self.pairs(name, &of("scale"), &fp4)?;
         let (count, given) = (fp4.globals().unwrap_or(1), Given::Global { divides: false });
@@ -332,7 +272,7 @@ impl Made {
         of: &Arc<Fp4>,
         given: Given,
     ) -> Result<()> {
-        let part = Part { of: Arc::clone(of), given };
+        let part = Fp4Bytes { of: Arc::clone(of), given };
         let span = Span::new(0, zt::Source::byte_len(&part)).ok_or(Fault::TooLong)?;
         let is_float = matches!(given, Given::Global { .. });
         let dtype = if is_float { DType::F32 } else { DType::U8 };
@@ -363,7 +303,7 @@ impl Made {
 }
 
 /// The names of codes of FP8 and of their scales, if nothing else is part of the values.
-fn fp8(formula: &Formula) -> Option<[&str; 2]> {
+pub(super) fn fp8(formula: &Formula) -> Option<[&str; 2]> {
     let mut roles = formula.roles();
     let (codes, scales) = (roles.next()?.1.tensor(), roles.next()?.1.tensor());
     let is_plain = roles.next().is_none() && formula.is_scaled();
