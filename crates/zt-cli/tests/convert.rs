@@ -465,7 +465,7 @@ fn a_level_may_follow_zstd_after_a_space() {
     zt!["convert", first].exits(2);
 }
 
-/// The figures are those of ml_dtypes.
+/// ml_dtypes gives the same figures.
 #[test]
 fn a_cast_says_what_it_loses() {
     let dir = tempdir().unwrap();
@@ -527,7 +527,7 @@ fn some_objects_get_another_type() {
     };
     assert_eq!(types(both(&["--dtype", "bf16", "--dtype", "*.norm=f64"])), ["f64", "bf16"]);
     assert_eq!(types(both(&["--dtype", "w=fp16"])), ["f32", "f16"]);
-    // The last pattern that matches counts, and names are those of the output.
+    // The last pattern that matches counts. It is compared with the names of the output.
     let renamed = ["--rename", "s/w/x=y/", "--dtype", "*=f16", "--dtype", "x=y=bf16"];
     assert_eq!(types(both(&renamed)), ["f16", "bf16"]);
     let run = both(&["--dtype", "w=f16", "--dtype", "none.*=f16"]).exits(2);

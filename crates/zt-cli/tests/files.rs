@@ -421,7 +421,10 @@ fn out_is_a_position_or_an_option() {
     assert!(at("page.html").exists() && at("set").exists() && at("saved.zt").exists());
     zt!["patch", a, at("d1.zt"), at("new.zt")].exits(0);
     zt!["diff", b, at("new.zt")].exits(0);
-    // The only delta is no file to write.
+    // A name like that of a file is a delta that was mistyped, and the only delta is no file to write.
+    let run = zt!["patch", a, at("d1.zt"), at("d3.zt")].exits(2);
+    assert!(run.err.contains("did you mean"), "{}", run.err);
+    assert!(!at("d3.zt").exists());
     zt!["patch", a, at("missing.zt")].exits(4);
 }
 

@@ -268,22 +268,25 @@ fn choose(select: &SelectArgs, input: Input) -> Result<Input, Failure> {
     Ok(input.with_file(chosen))
 }
 
-/// The error, with the name of a file beside the missing one that is like it.
-fn similar(path: &Path, error: zt::Error) -> zt::Error {
-    let io = std::error::Error::source(&error).and_then(|it| it.downcast_ref::<io::Error>());
-    let is_missing = io.is_some_and(|io| io.kind() == io::ErrorKind::NotFound) && !path.exists();
+/// A file in the folder of a path whose name is like that of the path, as people read it.
+pub(crate) fn nearest_file(path: &Path) -> Option<String> {
+    let name = path.file_name().and_then(OsStr::to_str)?;
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let (Some(name), true) = (path.file_name().and_then(OsStr::to_str), is_missing) else {
-        return error;
-    };
     let files = fs::read_dir(folder.unwrap_or(Path::new("."))).into_iter().flatten();
     let names = files.filter_map(|file| file.ok()?.file_name().into_string().ok());
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
-    let Some(near) = zt::nearest(name, names.iter().map(String::as_str)) else {
+    let near = zt::nearest(name, names.iter().map(String::as_str))?;
+    Some(printable(&path.with_file_name(near).display().to_string()).into_owned())
+}
+
+/// The error, with the name of a file beside the missing one that is like it.
+fn similar(path: &Path, error: zt::Error) -> zt::Error {
+    let io = std::error::Error::source(&error).and_then(|it| it.downcast_ref::<io::Error>());
+    let is_missing = io.is_some_and(|io| io.kind() == io::ErrorKind::NotFound) && !path.exists();
+    let Some(near) = is_missing.then(|| nearest_file(path)).flatten() else {
         return error;
     };
-    let near = printable(&path.with_file_name(near).display().to_string()).into_owned();
     let message = format!("{}; did you mean \"{near}\"?", error.message());
     let similar = zt::Error::new(error.kind(), error.code(), message);
     match error.path() {

@@ -8,6 +8,7 @@ use zt_convert::{Input, OnDuplicate};
 use zt_model::{Check, Patch, patch_in_place};
 
 use crate::args::edit::{EditArgs, WaitArgs};
+use crate::args::input::nearest_file;
 use crate::commands::converted::OutArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::path::is_stdout;
@@ -16,7 +17,7 @@ use crate::files::stdin::is_stdin;
 use crate::output::Output;
 use crate::output::json::{object, paths};
 use crate::output::progress::Progress;
-use crate::output::text::count;
+use crate::output::text::{self, count};
 
 /// Apply deltas of `zt delta` to their base, in place or to a new file
 ///
@@ -73,6 +74,15 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let is_new = |last: &PathBuf| !is_stdin(last) && !is_url(last) && !last.exists();
     if arguments.out.is_none() && arguments.files.len() > 2 {
         arguments.out = arguments.files.pop_if(|last| is_new(last));
+        // A delta whose name is mistyped is no file to write.
+        if let Some(new) = &arguments.out
+            && let Some(near) = nearest_file(new)
+        {
+            let new = text::path(new);
+            return Err(Failure::misuse(format!(
+                "{new} does not exist; did you mean \"{near}\"? -o {new} writes the result to it"
+            )));
+        }
     }
     let Arguments { files, out, args, wait } = &*arguments;
     if !args.convert.input.select.is_empty() {
