@@ -26,7 +26,7 @@ NAME = "model.layers.0.mlp.down_proj"
 
 
 def case(name, tensors, values, config=None, header=None, ulp=0, own=None, files=None, stays=()):
-    """A model, and the values of its weights in float32. `own` has those of the library's own type."""
+    """A model, and the values of its weights in float32. `own` holds them in the library's own type."""
     model = OUT / name / "model"
     model.mkdir(parents=True, exist_ok=True)
     copy = lambda it: {key: value.contiguous().clone() for key, value in it.items()}

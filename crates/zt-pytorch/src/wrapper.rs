@@ -21,8 +21,8 @@ pub(super) fn is_tensor(made: &Made) -> bool {
     )
 }
 
-/// The states of a tensor and of its wrappers: dicts of Python attributes, `p.extra = ...`, or whatever a class makes its
-/// state.
+/// The states of a tensor and of its wrappers: dicts of Python attributes, `p.extra = ...`, or what a class of its own
+/// keeps.
 pub(super) fn states(heap: &Heap<'_>, made: Made) -> Vec<Value> {
     let mut states = Vec::new();
     // A fault of the elements is found where the tensor is read.

@@ -1,4 +1,5 @@
 //! What a cast loses.
+
 use std::fmt;
 
 use zt::formats::{FloatType, Result};
@@ -32,8 +33,8 @@ impl Cast {
         Cast { to, values: 0, out_of_range: 0, to_zero: 0, errors: 0.0, squares: 0.0 }
     }
 
-    /// The root of the sum of the squares of the errors, over that of the values. Types of more than 16 bits and
-    /// `bf16` have errors of less than 0.4 % of each value, which are not measured: `None`.
+    /// The norm of the errors over the norm of the values. `None` for `bf16` and types of more than 16 bits: they change a
+    /// value by less than 0.4 %, and their errors are not measured.
     pub fn relative_error(&self) -> Option<f64> {
         let error = (self.errors / self.squares).sqrt();
         Some(error).filter(|error| self.is_measured() && error.is_finite())

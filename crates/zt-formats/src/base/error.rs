@@ -261,7 +261,7 @@ pub enum Unsupported {
     /// The format has no dense value.
     #[error("the format {0:?} has no dense value")]
     ToDense(Text),
-    /// The values are those of a quantized weight, and are computed by a crate above this one.
+    /// The object is a quantized weight. A crate above this one computes its values.
     #[error(
         "a quantized weight: its values are read with --logical, `InputOptions::logical` or `logical=True`"
     )]

@@ -470,7 +470,7 @@ impl File {
         builder.build()
     }
 
-    /// The objects whose names `keep` accepts, and `made` ones, whose components are those of any objects of the file.
+    /// The objects whose names `keep` accepts, and `made` ones, whose components come from any objects of the file.
     /// Attributes and warnings of the file are kept. Nothing is copied or read.
     ///
     /// ```

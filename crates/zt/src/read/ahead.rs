@@ -28,7 +28,7 @@ pub struct ReadAhead<'f> {
 enum Place<'f> {
     /// In the tensor's source.
     Own(&'f dyn Source),
-    /// In a source of which the tensor's source makes its bytes.
+    /// In another source. The tensor's source computes its bytes from these.
     Other(Arc<dyn Source>),
 }
 
