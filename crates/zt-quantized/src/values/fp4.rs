@@ -353,7 +353,7 @@ impl Fp4Bytes {
 
 impl Source for Fp4Bytes {
     fn byte_len(&self) -> u64 {
-        // A part of what is there, or a little more.
+        // A row has fewer bytes than values, and those of all rows were counted.
         self.rows().saturating_mul(self.row_len())
     }
 
