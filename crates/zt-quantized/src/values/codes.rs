@@ -308,8 +308,7 @@ impl Tile {
         is_by_rows && is_whole && codes.row_len() == Some(self.stride as u64)
     }
 
-    /// Fills lines of `len` values with the columns from `column` on, each from `row` on. Some rows at a time stay in the
-    /// core's cache while their columns are decoded.
+    /// Fills lines of `len` values with the columns from `column` on, each from `row` on.
     pub(crate) fn fill_columns(
         &self,
         codes: &Codes,
@@ -318,45 +317,41 @@ impl Tile {
         len: usize,
         out: &mut [f32],
     ) {
-        /// Whole units of codes.
-        const ROWS: usize = 256;
-        for start in (0..len).step_by(ROWS) {
-            let row = row.strict_add(start as u64);
-            for (column, line) in (column..).zip(out.chunks_mut(len)) {
-                let places = line.get_mut(start..).unwrap_or_default();
-                let count = ROWS.min(places.len());
-                self.fill_column(codes, column, row, places.split_at_mut(count).0);
-            }
-        }
-    }
-
-    /// Fills `out` with the values of a column, from `row` on.
-    fn fill_column(&self, codes: &Codes, column: u64, row: u64, out: &mut [f32]) {
-        let c = in_memory(column.strict_sub(self.column));
-        let r = in_memory(row.strict_sub(self.row));
-        if let Some(decoder) = codes.decoder.as_ref().filter(|_| !codes.is_tiled) {
+        let count = out.len().strict_div(len.max(1));
+        if let Some(decoder) = &codes.decoder
+            && let Along::Column { word } = decoder.packing.along()
+            && row.is_multiple_of(decoder.packing.codes())
+        {
             let packing = &decoder.packing;
-            let (each, len) = (in_memory(packing.codes()), in_memory(packing.byte_len()));
-            match packing.along() {
-                Along::Row => {
-                    let first = c.strict_div(each).strict_mul(len).strict_add(self.before);
-                    let lines = self.bytes.get(r.strict_mul(self.stride)..).unwrap_or_default();
-                    let lines = lines.chunks(self.stride.max(1));
-                    let units = lines.map(|line| line.get(first..).unwrap_or_default());
-                    return decoder.decode_places(units, c.strict_rem(each), out);
+            let (each, words) =
+                (in_memory(packing.codes()), in_memory(packing.byte_len()).strict_div(word));
+            let first = in_memory(row.strict_sub(self.row)).strict_div(each);
+            for (column, line) in (column..).zip(out.chunks_mut(len.max(1))) {
+                let column = in_memory(column.strict_sub(self.column));
+                for (unit, places) in (first..).zip(line.chunks_mut(each)) {
+                    let unit = self.unit_down(unit, column, word, words);
+                    decoder.decode_unit(unit, places);
                 }
-                Along::Column { word } if r.is_multiple_of(each) => {
-                    let words = len.strict_div(word);
-                    for (unit, places) in (r.strict_div(each)..).zip(out.chunks_mut(each)) {
-                        decoder.decode_unit(self.unit_down(unit, c, word, words), places);
-                    }
-                    return;
-                }
-                _ => {}
             }
+            return;
         }
-        for (row, place) in (row..).zip(out) {
-            *place = self.at(codes, row, column);
+        // Some rows are decoded, and then turned.
+        const ROWS: usize = 16;
+        let mut rows = vec![0f32; count.strict_mul(ROWS)];
+        let mut done = 0;
+        while done < len {
+            let some = ROWS.min(len.strict_sub(done));
+            for (row, line) in
+                (row.strict_add(done as u64)..).zip(rows.chunks_mut(count.max(1)).take(some))
+            {
+                self.fill_row(codes, row, column, line);
+            }
+            for (at, line) in out.chunks_mut(len).enumerate() {
+                let places = line.get_mut(done..done.strict_add(some)).unwrap_or_default();
+                let values = rows.get(at..).unwrap_or_default().iter().step_by(count);
+                places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+            }
+            done = done.strict_add(some);
         }
     }
 }

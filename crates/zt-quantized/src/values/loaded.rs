@@ -34,13 +34,12 @@ impl Grid {
         Ok(Grid { numbers, row: rows.start, column: columns.start, width })
     }
 
-    /// The same numbers with columns for rows.
-    pub(super) fn turned(self) -> Self {
-        let width = in_memory(self.width).max(1);
-        let column = |at: usize| self.numbers.iter().skip(at).step_by(width).copied();
-        let numbers = (0..width).flat_map(column).collect();
-        let height = self.numbers.len().strict_div(width) as u64;
-        Grid { numbers, row: self.column, column: self.row, width: height }
+    /// The numbers of a column of blocks, from a row on.
+    fn column(&self, column: u64, row: u64) -> impl Iterator<Item = f32> {
+        let start = row.strict_sub(self.row).strict_mul(self.width);
+        let start = start.strict_add(column.strict_sub(self.column));
+        let numbers = self.numbers.get(in_memory(start)..).unwrap_or_default();
+        numbers.iter().step_by(in_memory(self.width).max(1)).copied()
     }
 
     /// The numbers of a row of blocks, from a column on.
@@ -50,9 +49,11 @@ impl Grid {
         line.get(in_memory(column.strict_sub(self.column))..)
     }
 
+    #[inline]
     fn at(&self, row: u64, column: u64) -> f32 {
-        let line = self.row(row, column).unwrap_or_default();
-        line.first().copied().unwrap_or(f32::NAN)
+        let line = row.strict_sub(self.row).strict_mul(self.width);
+        let at = line.strict_add(column.strict_sub(self.column));
+        self.numbers.get(in_memory(at)).copied().unwrap_or(f32::NAN)
     }
 }
 
@@ -63,7 +64,6 @@ pub(crate) struct Loaded {
     /// The position of the matrix.
     pub(super) first: u64,
     pub(super) codes: Tile,
-    /// By lines of values, as the next two.
     pub(super) scale: Option<Grid>,
     pub(super) zero: Option<Grid>,
     pub(super) bias: Option<Grid>,
@@ -116,8 +116,10 @@ impl Loaded {
         let [r, c] = formula.block;
         let (across, step) =
             if formula.is_transposed() { (line.strict_div(c), r) } else { (line.strict_div(r), c) };
-        let number =
-            |grid: &Option<Grid>, group: u64| grid.as_ref().map(|grid| grid.at(across, group));
+        let number = |grid: &Option<Grid>, group: u64| {
+            let (row, column) = formula.rows_and_columns(across, group);
+            grid.as_ref().map(|grid| grid.at(row, column))
+        };
         let apply = |group: u64, values: &mut [f32]| {
             let factors = [&self.scale, &self.zero, &self.bias].map(|grid| number(grid, group));
             apply(factors, self.global, values);
@@ -138,13 +140,21 @@ impl Loaded {
         let (mut along, mut out) = (along, out);
         let scales = || {
             let group = along.checked_div(step).filter(|_| along.is_multiple_of(step))?;
-            self.scale.as_ref()?.row(across, group)
+            self.scale.as_ref().filter(|_| !formula.is_transposed())?.row(across, group)
         };
+        // A scale for each row of what is turned.
+        if let (None, None, None, Some(scale)) = (&self.zero, &self.bias, self.global, &self.scale)
+            && formula.is_transposed()
+            && step == 1
+        {
+            let scales = scale.column(across, along);
+            out.iter_mut().zip(scales).for_each(|(value, scale)| *value *= scale);
+            return;
+        }
         // Short groups of scales that follow each other.
         if let (None, None, Some(scales)) = (&self.zero, &self.bias, scales()) {
             let global = self.global;
             match step {
-                1 => out = scale_groups::<1>(scales, global, out),
                 16 => out = scale_groups::<16>(scales, global, out),
                 32 => out = scale_groups::<32>(scales, global, out),
                 _ => {}
@@ -171,8 +181,11 @@ fn scale_groups<'v, const N: usize>(
     global: Option<(f32, bool)>,
     out: &'v mut [f32],
 ) -> &'v mut [f32] {
-    let scales = scales.get(..out.len().strict_div(N)).unwrap_or_default();
-    if scales.len().strict_mul(N) != out.len() || !scales.iter().all(|it| is_short(*it)) {
+    let groups = out.len().strict_div(N);
+    if !out.len().is_multiple_of(N)
+        || groups > scales.len()
+        || !scales.iter().all(|it| is_short(*it))
+    {
         return out;
     }
     let (whole, _) = out.as_chunks_mut::<N>();

@@ -242,35 +242,6 @@ impl Decoder {
         }
     }
 
-    /// Fills `out` with the values of the codes at the place `at` of units, each at the beginning of these bytes.
-    pub(crate) fn decode_places<'b>(
-        &self,
-        units: impl Iterator<Item = &'b [u8]>,
-        at: usize,
-        out: &mut [f32],
-    ) {
-        if let Ok(pairs) = <&[[f32; 2]; 256]>::try_from(&*self.pairs) {
-            for (place, unit) in out.iter_mut().zip(units) {
-                let pair = unit.first().and_then(|byte| pairs.get(usize::from(*byte)));
-                let [first, second] = pair.copied().unwrap_or([f32::NAN; 2]);
-                *place = if at == 0 { first } else { second };
-            }
-            return;
-        }
-        let shift = self.packing.shifts.get(at).copied().unwrap_or(0);
-        if let (4, Ok(values)) = (self.packing.byte_len, <&[f32; 16]>::try_from(&*self.values)) {
-            for (place, unit) in out.iter_mut().zip(units) {
-                let word = unit.first_chunk().copied().map_or(0, u32::from_le_bytes);
-                *place = values.get((word >> shift & 15) as usize).copied().unwrap_or_default();
-            }
-            return;
-        }
-        for (place, unit) in out.iter_mut().zip(units) {
-            let unit = unit.get(..self.packing.byte_len).unwrap_or(unit);
-            *place = self.value(unit_of(unit), at);
-        }
-    }
-
     /// Fills `places` with the values of the codes of a unit.
     #[inline]
     pub(crate) fn decode_unit(&self, unit: u128, places: &mut [f32]) {

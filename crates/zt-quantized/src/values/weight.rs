@@ -14,11 +14,6 @@ use crate::values::loaded::{Grid, Loaded};
 /// Scales that are looked at together.
 const SCALES: u64 = 64 << 10;
 
-/// Columns of stored matrices that are turned together, unless they are long: they begin with a whole unit of codes, and
-/// share a scale.
-const LINES: u64 = 32;
-const LONG: u64 = 128 << 10;
-
 /// How the values of a weight are made: `(code - zero) * scale`, times or divided by one number, plus an offset.
 ///
 /// The codes are matrices. The values are those of the matrices in row-major order, or of the transposed matrices.
@@ -336,11 +331,7 @@ impl Formula {
             let end = if line >= most {
                 first.strict_add(most).min(end_of_line)
             } else {
-                let mut lines = most.strict_div(line).max(1);
-                let at = in_matrix.strict_div(line);
-                if self.is_transposed && line <= LONG {
-                    lines = at.strict_add(lines).next_multiple_of(LINES).strict_sub(at);
-                }
+                let lines = most.strict_div(line).max(1);
                 first.strict_sub(column).strict_add(lines.strict_mul(line))
             };
             let end = end.min(range.end).min(next_matrix);
@@ -414,13 +405,11 @@ impl Formula {
         if let Some(groups) = &self.groups {
             groups.numbers()?;
         }
-        let by_lines = |grid: Grid| if self.is_transposed { grid.turned() } else { grid };
-        let [scale, zero, bias] = [scale, zero, bias].map(|grid| grid.map(by_lines));
         Ok(Loaded { range: range.clone(), first, codes, scale, zero, bias, global })
     }
 
     /// Lines and places in them as rows and columns of the stored matrix.
-    fn rows_and_columns<T>(&self, lines: T, along: T) -> (T, T) {
+    pub(super) fn rows_and_columns<T>(&self, lines: T, along: T) -> (T, T) {
         if self.is_transposed { (along, lines) } else { (lines, along) }
     }
 
