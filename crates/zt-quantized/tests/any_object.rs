@@ -126,7 +126,7 @@ fn file_of(
     for (role, dtype, count) in parts {
         let byte = if role == "groups" { 0 } else { byte };
         let data = vec![byte; usize::try_from(count).unwrap() * dtype.byte_len()];
-        components.push((role.into(), Elements::new(dtype, data)));
+        components.push((role, Elements::new(dtype, data)));
         let (role, name) = (role.to_owned(), format!("w.{role}"));
         let attributes = Attributes::new();
         stored_parts.push(StoredPart { role, name, shape: vec![count], attributes });
