@@ -884,3 +884,33 @@ fn dimensions_beside_a_zero_are_checked_for_overflow() {
     let code = code_of(array(&header_of("'<f4'", huge), &[]), InputOptions::new());
     assert_eq!(code, Some("shape-size-mismatch"));
 }
+
+/// Members that Python's `zipfile` compresses with bzip2 and LZMA, as `data/zipfile_methods.py` writes them.
+#[test]
+fn bzip2_and_lzma_are_read_and_a_flipped_bit_is_never_another_value() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let values = |file: &File| -> zt::Result<Vec<Vec<u8>>> {
+        file.tensors().map(|tensor| Ok(tensor?.to_dense()?.elements().bytes.to_vec())).collect()
+    };
+    for name in ["bzip2.npz", "lzma.npz"] {
+        let bytes = fs::read(data.join(name)).unwrap();
+        let file = opened(bytes.clone());
+        let expected = values(&file).unwrap();
+        let a: Vec<u8> = (0..6u8).flat_map(|value| f32::from(value).to_le_bytes()).collect();
+        assert_eq!(expected.len(), 4);
+        assert_eq!(expected[0], a);
+        assert_eq!(file.tensor("b").unwrap().shape(), [3, 4]);
+        let mut refused = 0;
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 1 << (at % 8);
+            let read = open(bytes, InputOptions::new()).and_then(|file| values(&file));
+            match read {
+                Ok(found) if found.len() == expected.len() => assert_eq!(found, expected, "{at}"),
+                Ok(_) => {}
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > bytes.len() / 3, "{refused} of {}", bytes.len());
+    }
+}

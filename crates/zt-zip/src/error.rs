@@ -78,10 +78,17 @@ pub enum ZipViolation {
         name(*method)
     )]
     Method { method: u16 },
-    #[error("{stored} deflated bytes cannot inflate to the {declared} declared bytes")]
+    #[error("{stored} compressed bytes cannot give the {declared} declared bytes")]
     Ratio { stored: u64, declared: u64 },
     #[error("{fault}")]
     Deflate { fault: Deflate, stored: Span },
+    #[error(
+        "the data compressed with{} is damaged, truncated or longer than declared after byte {at} of the content",
+        name(*method)
+    )]
+    Packed { method: u16, at: u64, stored: Span },
+    #[error("the dictionary of LZMA has {found} bytes, the limit is {limit}")]
+    Dictionary { found: u32, limit: u32 },
 }
 
 /// What is wrong with a deflated member.
@@ -119,7 +126,13 @@ impl ZipViolation {
     /// Whether the archive is valid, but larger than the limits.
     pub const fn is_limit(&self) -> bool {
         use ZipViolation as V;
-        matches!(self, V::DirectoryTooLong { .. } | V::NameTooLong { .. } | V::Ratio { .. })
+        matches!(
+            self,
+            V::DirectoryTooLong { .. }
+                | V::NameTooLong { .. }
+                | V::Ratio { .. }
+                | V::Dictionary { .. }
+        )
     }
 
     /// Whether the archive is valid, but this crate does not support it.
@@ -136,8 +149,8 @@ impl ZipViolation {
                 "unsupported"
             }
             ZipViolation::NoEnd | ZipViolation::Cut { .. } => "truncated",
-            ZipViolation::Ratio { .. } => "decompression-limit",
-            ZipViolation::Deflate { .. } => "deflate",
+            ZipViolation::Ratio { .. } | ZipViolation::Dictionary { .. } => "decompression-limit",
+            ZipViolation::Deflate { .. } | ZipViolation::Packed { .. } => "deflate",
             _ => "header",
         }
     }
@@ -160,7 +173,8 @@ impl ZipViolation {
             ZipViolation::Before { ignored: span }
             | ZipViolation::After { ignored: span }
             | ZipViolation::Comment { record: span }
-            | ZipViolation::Deflate { stored: span, .. } => Some(span),
+            | ZipViolation::Deflate { stored: span, .. }
+            | ZipViolation::Packed { stored: span, .. } => Some(span),
             _ => None,
         }
     }
@@ -194,12 +208,12 @@ impl From<Error> for io::Error {
     }
 }
 
-/// The name of a compression method that other programs write.
+/// The name of a compression method, after a space; empty for an unknown one.
 fn name(method: u16) -> &'static str {
     match method {
-        12 => " (bzip2)",
-        14 => " (lzma)",
-        93 => " (zstd)",
+        12 => " bzip2",
+        14 => " LZMA",
+        93 => " zstd",
         _ => "",
     }
 }

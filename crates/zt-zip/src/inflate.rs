@@ -221,21 +221,13 @@ impl Source for Inflated {
         self.archive.is_remote()
     }
 
-    /// Announces the stored bytes up to the end of `spans`, which lies where it would if all of the content
-    /// were compressed alike.
     fn will_read_all(&self, spans: &[Span]) {
         let first = spans.iter().map(|span| span.offset()).min().unwrap_or(0);
-        let last = spans.iter().map(|span| span.end()).max().unwrap_or(0);
-        let stored_len = self.stored.byte_len();
-        let end = u128::from(stored_len).strict_mul(last.into());
-        let end = u64::try_from(end.div_ceil(self.byte_len.max(1).into()));
-        let end = end.map_or(stored_len, |end| end.min(stored_len));
         let decoder = self.decoder.lock().unwrap_or_else(PoisonError::into_inner);
         let start = decoder.input_before(first);
         drop(decoder);
-        if let Some(len) = end.checked_sub(start).filter(|len| *len > 0) {
-            let offset = self.stored.offset().strict_add(start);
-            self.archive.will_read_all(&[Span::exact(offset, len)]);
+        if let Some(span) = announced(self.stored, self.byte_len, start, spans) {
+            self.archive.will_read_all(&[span]);
         }
     }
 
@@ -249,6 +241,18 @@ impl Source for Inflated {
         }
         filled
     }
+}
+
+/// The stored bytes from `start` up to the end of `spans` of the content, which lies where it would if all
+/// of the content were compressed alike. `start` counts from the first stored byte.
+pub(super) fn announced(stored: Span, byte_len: u64, start: u64, spans: &[Span]) -> Option<Span> {
+    let last = spans.iter().map(|span| span.end()).max().unwrap_or(0);
+    let stored_len = stored.byte_len();
+    let end = u128::from(stored_len).strict_mul(last.into());
+    let end = u64::try_from(end.div_ceil(byte_len.max(1).into()));
+    let end = end.map_or(stored_len, |end| end.min(stored_len));
+    let len = end.checked_sub(start).filter(|len| *len > 0)?;
+    Some(Span::exact(stored.offset().strict_add(start), len))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod directory;
 mod error;
 mod inflate;
 mod member;
+mod packed;
 mod records;
 mod write;
 

@@ -8,6 +8,7 @@ use zt_container::{Digest, Source, Span};
 use crate::crc::crc32;
 use crate::error::{Result, ZipViolation};
 use crate::inflate::Inflated;
+use crate::packed::{BZIP2, LZMA, Packed};
 use crate::records::{LOCAL, LOCAL_LEN};
 
 const STORED: u16 = 0;
@@ -28,6 +29,11 @@ const HEAD: u64 = 512;
 
 /// The most bytes that one byte of deflate can inflate to: zlib's "Maximum Compression Factor".
 const MAX_RATIO: u64 = 1032;
+
+/// The limits for bzip2 and LZMA, whose ratio has none: 7,000 zeros are a byte of LZMA, a million one of bzip2.
+/// Content up to `SMALL` may have any ratio.
+const MAX_PACKED_RATIO: u64 = 8192;
+const SMALL: u64 = 64 << 20;
 
 /// A member as the directory declares it.
 #[derive(Debug)]
@@ -100,7 +106,7 @@ impl Member {
     /// # Errors
     ///
     /// Codes `header`, `bounds`, `decompression-limit`; `unsupported` if the member is encrypted or
-    /// not compressed with deflate.
+    /// compressed with another method than deflate, bzip2 and LZMA.
     pub fn content(&self, archive: &Arc<dyn Source>) -> Result<Content> {
         let data = self.data(archive)?;
         let (stored, declared) = (self.stored_len, self.byte_len);
@@ -113,19 +119,25 @@ impl Member {
             }),
             STORED => Err(ZipViolation::StoredLength { stored, declared }.into()),
             DEFLATED => {
-                let ratio = ZipViolation::Ratio { stored, declared };
-                let span = Span::new(0, declared);
-                let most = stored.checked_mul(MAX_RATIO);
-                let span = span.filter(|_| most.is_none_or(|most| declared <= most));
-                Ok(Content {
-                    span: span.ok_or(ratio)?,
-                    source: Arc::new(Inflated::new(Arc::clone(archive), data, declared, self.crc)),
-                    is_stored: false,
-                    crc: self.crc,
-                })
+                let span = self.unpacked(MAX_RATIO, 0)?;
+                let source = Inflated::new(Arc::clone(archive), data, declared, self.crc);
+                Ok(Content { source: Arc::new(source), span, is_stored: false, crc: self.crc })
+            }
+            method @ (BZIP2 | LZMA) => {
+                let span = self.unpacked(MAX_PACKED_RATIO, SMALL)?;
+                let source = Packed::new(Arc::clone(archive), method, data, declared, self.crc);
+                Ok(Content { source: Arc::new(source), span, is_stored: false, crc: self.crc })
             }
             method => Err(ZipViolation::Method { method }.into()),
         }
+    }
+
+    /// The span of the content: up to `ratio` bytes of each stored byte, or `least` bytes.
+    fn unpacked(&self, ratio: u64, least: u64) -> Result<Span> {
+        let (stored, declared) = (self.stored_len, self.byte_len);
+        let most = stored.checked_mul(ratio).map(|most| most.max(least));
+        let span = Span::new(0, declared).filter(|_| most.is_none_or(|most| declared <= most));
+        Ok(span.ok_or(ZipViolation::Ratio { stored, declared })?)
     }
 
     /// The data, which follows the local header.
@@ -171,8 +183,8 @@ impl Content {
     }
 
     /// The digest of the content between its first bytes, `head`, and its last ones, `rest`, derived from
-    /// the CRC-32 in the archive. Reads `rest`. `None` for a deflated member: its CRC-32 is checked when
-    /// its end is inflated, which reading `rest` does.
+    /// the CRC-32 in the archive. Reads `rest`. `None` for a compressed member: its CRC-32 is checked when
+    /// its end is decoded, which reading `rest` does.
     ///
     /// # Errors
     ///

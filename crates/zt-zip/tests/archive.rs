@@ -6,8 +6,8 @@
 )]
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::{self, Read, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use zt_container::{Digest, Limits, Memory, Source, Span};
@@ -242,10 +242,15 @@ fn noise(len: usize) -> Vec<u8> {
 
 /// An archive of one deflated member with these numbers.
 fn zip(stored: &[u8], crc: u32, byte_len: u64) -> Vec<u8> {
+    zip_by(8, stored, crc, byte_len)
+}
+
+/// An archive of one member that is compressed by this method.
+fn zip_by(method: u8, stored: &[u8], crc: u32, byte_len: u64) -> Vec<u8> {
     let [stored_len, byte_len] =
         [stored.len() as u64, byte_len].map(|it| u32::try_from(it).unwrap());
     let numbers = [crc, stored_len, byte_len].map(u32::to_le_bytes).concat();
-    let about = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], &numbers, &[1, 0, 0, 0]].concat();
+    let about = [&[20, 0, 0, 0, method, 0, 0, 0, 0, 0][..], &numbers, &[1, 0, 0, 0]].concat();
     let local = [b"PK\x03\x04", &about[..], b"a", stored].concat();
     let entry = [b"PK\x01\x02\x14\0", &about[..], &[0; 14], b"a"].concat();
     let place = [entry.len(), local.len()].map(|it| u32::try_from(it).unwrap().to_le_bytes());
@@ -270,6 +275,68 @@ fn every_part_of_a_deflated_member_is_the_same_in_any_order() {
         assert_eq!(part, whole[at..at + part.len()], "{offset}");
     }
     assert!(content.source.read_at(10 << 20, &mut [0]).is_err());
+}
+
+#[test]
+fn a_member_of_bzip2_is_read_in_any_order_and_compared_at_its_end() {
+    let whole = noise(3 << 20);
+    let mut stored = Vec::new();
+    let level = bzip2::Compression::new(1);
+    bzip2::read::BzEncoder::new(&whole[..], level).read_to_end(&mut stored).unwrap();
+    let crc = crc32fast::hash(&whole);
+    let content = |stored: &[u8], crc, byte_len| {
+        let archive: Arc<dyn Source> = Arc::new(Memory::new(zip_by(12, stored, crc, byte_len)));
+        content_of(&archive)
+    };
+    let len = whole.len() as u64;
+    let sound = content(&stored, crc, len);
+    let mut part = vec![0; 100_000];
+    for offset in [2_000_000, 0, 100_000, 2_900_000, 3] {
+        sound.source.read_at(offset, &mut part).unwrap();
+        let at = usize::try_from(offset).unwrap();
+        assert_eq!(part, whole[at..at + part.len()], "{offset}");
+    }
+    let cut = &stored[..stored.len() / 2];
+    for (stored, crc, byte_len, code) in [
+        (&stored[..], crc ^ 1, len, "digest-mismatch"),
+        (&stored[..], crc, len - 1, "deflate"),
+        (&stored[..], crc, len + 1, "deflate"),
+        (cut, crc, len, "deflate"),
+    ] {
+        let mut all = vec![0; usize::try_from(byte_len).unwrap()];
+        let read = content(stored, crc, byte_len).source.read_at(0, &mut all);
+        assert_eq!(Error::from(read.unwrap_err()).code(), code);
+    }
+}
+
+#[test]
+fn a_dictionary_of_lzma_has_a_limit_and_a_failure_of_the_archive_stays_one() {
+    let stored = [9, 4, 5, 0, 0x5D, 0, 0, 0, 0xFF, 0, 0, 0, 0, 0];
+    let archive: Arc<dyn Source> = Arc::new(Memory::new(zip_by(14, &stored, 1, 5)));
+    let error = Error::from(content_of(&archive).source.read_at(0, &mut [0; 5]).unwrap_err());
+    assert_eq!(error.code(), "decompression-limit");
+    for method in [12, 14] {
+        let disk = Arc::new(Disk(zip_by(method, &stored, 1, 5), AtomicBool::new(false)));
+        let content = content_of(&(Arc::clone(&disk) as Arc<dyn Source>));
+        disk.1.store(true, Ordering::Relaxed);
+        let error = content.source.read_at(0, &mut [0; 5]).unwrap_err();
+        assert_eq!(error.to_string(), "the disk is gone");
+    }
+}
+
+/// A disk that can be taken away.
+struct Disk(Vec<u8>, AtomicBool);
+
+impl Source for Disk {
+    fn byte_len(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn read_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        if self.1.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        Memory::new(&self.0[..]).read_at(offset, buf)
+    }
 }
 
 /// An archive over a network. It notes what is announced of it, and counts the bytes that are read.
