@@ -7,6 +7,8 @@ use zt::{Error, ErrorKind};
 pub(crate) enum Fault {
     #[error("{dialect}: {part} is missing")]
     Missing { dialect: &'static str, part: String },
+    #[error("{dialect}: {part} is missing in this shard: open the whole set")]
+    InShard { dialect: &'static str, part: String },
     #[error("{name} has the shape {shape:?}, which does not fit {}", matrices(*count, *rows, *columns))]
     Shape { name: String, shape: Vec<u64>, count: u64, rows: u64, columns: u64 },
     #[error("{name} has the shape {shape:?}, whose rows are not whole groups of {group} values")]

@@ -35,6 +35,9 @@ pub fn find(file: &File, settings: &Settings, dialects: &Dialects) -> Result<Qua
         // A header may still describe weights that are objects.
         let mut names: HashSet<String> = packed.iter().map(|object| object.name.clone()).collect();
         found.retain(|weight| model.is_free(weight) && names.insert(weight.name.clone()));
+        if settings.is_shard() {
+            found.iter_mut().for_each(Weight::in_shard);
+        }
         found.iter().for_each(|weight| model.take(weight));
         weights.extend(found);
     }

@@ -131,8 +131,8 @@ impl<'f> Model<'f> {
 
     /// The names that end with `end`, without that end. Tensors that another dialect took are left out.
     pub fn ending(&self, end: &str) -> Vec<&'f str> {
-        let free = self.tensors.keys().filter(|name| !self.taken.contains(**name));
-        free.filter_map(|name| name.strip_suffix(end)).collect()
+        let ending = self.tensors.keys().filter_map(|name| Some((*name, name.strip_suffix(end)?)));
+        ending.filter(|(name, _)| !self.taken.contains(*name)).map(|(_, stem)| stem).collect()
     }
 
     /// The tensor of this name, if it is a plain array that no other dialect took.

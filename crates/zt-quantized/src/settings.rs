@@ -33,6 +33,7 @@ pub struct Settings {
     dtype: Option<String>,
     /// The modules that quanto names.
     quanto: Map<String, Value>,
+    is_shard: bool,
 }
 
 impl Settings {
@@ -47,6 +48,17 @@ impl Settings {
 
     /// The longest file, in bytes.
     pub const LEN_MAX: u64 = 16 << 20;
+
+    /// The same settings, for a file that is one of several shards: what its weights lack may be in another one.
+    pub fn shard(mut self, is_shard: bool) -> Self {
+        self.is_shard = is_shard;
+        self
+    }
+
+    /// Whether the file is one of several shards, which is open alone.
+    pub const fn is_shard(&self) -> bool {
+        self.is_shard
+    }
 
     /// Adds the file of this name. Files of other names are ignored.
     ///
@@ -141,12 +153,19 @@ impl Settings {
         self.get(key)?.as_str()
     }
 
-    /// The method: `quant_method`, or `modelopt` for the settings of ModelOpt.
+    /// The method: `quant_method`, or `modelopt` for the settings of ModelOpt. `auto-round` once was `intel/auto-round`.
     pub fn method(&self) -> Option<&str> {
-        match self.is_modelopt || self.get("quant_algo").is_some() {
-            true => Some("modelopt"),
-            false => self.text("quant_method"),
+        if self.is_modelopt || self.get("quant_algo").is_some() {
+            return Some("modelopt");
         }
+        let method = self.text("quant_method")?;
+        Some(method.strip_prefix("intel/").unwrap_or(method))
+    }
+
+    /// How auto-round packed the codes: `packing_format`, or the `backend` of its first releases.
+    pub(crate) fn packing_format(&self) -> Option<&str> {
+        let backend = || self.text("backend").filter(|_| self.method() == Some("auto-round"));
+        self.text("packing_format").or_else(backend)
     }
 
     /// The weights of the groups of compressed-tensors that a module may be of. `None` without groups.

@@ -3,6 +3,7 @@
 use zt::manifest::Text;
 use zt::{Error, FloatType, Result, Warning};
 
+use crate::fault::Fault;
 use crate::values::weight::Formula;
 
 /// A weight, and the tensors that it is made of.
@@ -37,6 +38,15 @@ impl Weight {
         let formula = formula.map_err(|error: Error| error.with_object(&name));
         let parts = parts.into_iter().collect();
         Weight { name, dialect, parts, float, formula, header: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Says of a part that is missing that another shard may have it.
+    pub(crate) fn in_shard(&mut self) {
+        let fault = self.formula.as_ref().err().and_then(|error| error.inner()?.downcast_ref());
+        if let Some(Fault::Missing { dialect, part }) = fault {
+            let fault = Fault::InShard { dialect, part: part.clone() };
+            self.formula = Err(Error::from(fault).with_object(&self.name));
+        }
     }
 
     /// The same weight, which these keys of the header describe.

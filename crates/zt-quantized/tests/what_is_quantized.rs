@@ -77,6 +77,12 @@ fn plain_models_are_not_quantized() {
                 ("trellis", "f32", &[8, 8]),
                 ("signal.absmax", "f32", &[1]),
                 ("layer._weight_scale", "f32", &[1]),
+                ("attention.logit_scale", "f32", &[8, 1, 1]),
+                ("graph.g_idx", "i32", &[8]),
+                ("train_blocks", "u8", &[2, 3, 16, 16]),
+                ("validation_scales", "u8", &[2, 3, 16]),
+                ("pyramid.scales", "f32", &[4, 2]),
+                ("mixer.biases", "f32", &[4, 2]),
             ],
         ),
         (
@@ -150,8 +156,19 @@ fn a_scale_of_activations_is_one_number_or_one_for_each_matrix() {
 
 #[test]
 fn a_scale_whose_codes_are_gone_is_named() {
-    let parts: [&[Tensor<'_>]; 7] = [
+    let parts: [&[Tensor<'_>]; 18] = [
         &[("a.weight_scale", "f32", &[8, 1])],
+        &[("a.weight_scale_2", "f32", &[1])],
+        &[("a.weight_global_scale", "f32", &[1])],
+        &[("a.weight_zero_point", "i8", &[8, 1])],
+        &[("a.weight_format", "u8", &[])],
+        &[("a.scale", "f8_e8m0fnu", &[8, 1])],
+        &[("a.g_idx", "i32", &[8]), ("a.scales", "f16", &[1, 32])],
+        &[("a.scales", "u8", &[8, 1])],
+        &[("a.weight._scale", "f32", &[8, 1])],
+        &[("experts.down_scales", "u8", &[2, 8, 1])],
+        &[("experts.down_weight_scale", "f32", &[2]), ("experts.down_weight_scale_2", "f32", &[2])],
+        &[("experts.down_scale_inv", "f32", &[2, 1, 1])],
         &[("a.weight_scale_inv", "f32", &[1, 1])],
         &[("a.qzeros", "i32", &[1, 4]), ("a.scales", "f16", &[1, 32])],
         &[("a.SCB", "f32", &[8])],
@@ -162,6 +179,54 @@ fn a_scale_whose_codes_are_gone_is_named() {
     for tensors in parts {
         let expected = format!("quantized-scale {}", tensors.first().unwrap().0);
         assert_eq!(warned(tensors), [expected]);
+    }
+}
+
+#[test]
+fn codes_whose_scales_are_gone_are_named() {
+    let codes: [Tensor<'_>; 4] = [
+        ("a.qweight", "i32", &[4, 32]),
+        ("a.weight._data", "i8", &[4, 32]),
+        ("a.weight._data", "f8_e4m3fn", &[4, 32]),
+        ("experts.down_blocks", "u8", &[2, 4, 1, 16]),
+    ];
+    for tensor in codes {
+        assert_eq!(warned(&[tensor]), [format!("quantized-scale {}", tensor.0)]);
+    }
+}
+
+#[test]
+fn a_layer_without_the_mark_of_comfy_is_named() {
+    let found = warned(&[
+        ("a.weight", "f8_e4m3fn", &[8, 8]),
+        ("a.weight_scale", "f32", &[]),
+        ("a.comfy_quant", "u8", &[2]),
+        ("b.weight", "f8_e4m3fn", &[8, 8]),
+        ("b.weight_scale", "f32", &[]),
+    ]);
+    assert_eq!(found, ["quantized-scale b.weight"]);
+}
+
+/// The first releases of auto-round named themselves so, and packed with auto-gptq.
+#[test]
+fn the_first_auto_round_is_gptq() {
+    let tensors: [Tensor<'_>; 3] = [
+        ("a.qweight", "i32", &[4, 32]),
+        ("a.qzeros", "i32", &[1, 4]),
+        ("a.scales", "f16", &[1, 32]),
+    ];
+    for (backend, is_known) in [
+        ("gptq:exllamav2", true),
+        ("auto_round:gptq:exllamav2", true),
+        ("auto_round:exllamav2", false),
+    ] {
+        let json = serde_json::json!({
+            "quant_method": "intel/auto-round", "bits": 4, "group_size": 32, "sym": true, "backend": backend,
+        });
+        let found = model(&tensors, &settings(json));
+        let [weight] = found.weights() else { panic!("{backend}") };
+        assert_eq!((&*weight.name, &*weight.dialect), ("a.weight", "gptq"));
+        assert_eq!(weight.formula.is_ok(), is_known, "{backend}");
     }
 }
 

@@ -1,12 +1,24 @@
 //! The union of the attributes of several inputs.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use zt::{Attributes, Result, Value};
 use zt_foreign::{Job, Loss, display};
 
-/// The union of maps, in which the first value of a key is kept.
+/// A key of torchao, whose value is a JSON list of the tensors of a file. A set has those of all its shards.
+const LIST: &str = "tensor_names";
+
+/// The texts of both lists; `None` if one is no such list.
+fn joined(first: &Value, second: &Value) -> Option<Value> {
+    let list = |value: &Value| serde_json::from_str::<Vec<String>>(value.as_str()?).ok();
+    let mut all = list(first)?;
+    let known: HashSet<String> = all.iter().cloned().collect();
+    all.extend(list(second)?.into_iter().filter(|name| !known.contains(name)));
+    Some(Value::from(serde_json::to_string(&all).ok()?))
+}
+
+/// The union of maps, in which the first value of a key is kept. Lists of tensors are joined.
 #[derive(Default)]
 pub(crate) struct Union {
     /// The only map so far. Most unions have one, and a place for each key takes more than the pairs.
@@ -33,8 +45,17 @@ impl Union {
                 Ok(None)
             }
             Entry::Occupied(place) => {
-                let first = self.pairs.get(*place.get());
-                Ok(first.is_some_and(|(_, first)| *first != value).then_some(key))
+                let first = self.pairs.get_mut(*place.get()).map(|(_, first)| first);
+                let Some(first) = first.filter(|first| **first != value) else {
+                    return Ok(None);
+                };
+                if key.as_str() == Some(LIST)
+                    && let Some(all) = joined(first, &value)
+                {
+                    *first = all;
+                    return Ok(None);
+                }
+                Ok(Some(key))
             }
         }
     }

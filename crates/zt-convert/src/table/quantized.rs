@@ -11,6 +11,7 @@ use zt_foreign::{ConvertOptions, Folder, Input, Logical, LogicalTensor};
 use zt_quantized::{Dialects, Quantized, Settings, Weight, find, stored};
 
 use crate::native::ZT;
+use crate::sets::is_one_of_several;
 use crate::table::Kinds;
 
 impl Kinds {
@@ -23,8 +24,8 @@ impl Kinds {
     /// Code `quantization` for settings that are no JSON. A weight that lacks a part is listed, and reading it is an
     /// error of that code.
     pub fn logical(&self, input: Input, logical: Logical) -> Result<Input> {
-        let settings = input.path().map(beside).transpose()?;
-        open(input, logical, &self.dialects, &settings.unwrap_or_default())
+        let settings = settings(&input)?;
+        open(input, logical, &self.dialects, &settings)
     }
 
     /// As [`Kinds::logical`], with the settings in a folder of a store.
@@ -34,7 +35,8 @@ impl Kinds {
         folder: &dyn Folder,
         logical: Logical,
     ) -> Result<Input> {
-        open(input, logical, &self.dialects, &in_folder(folder)?)
+        let settings = in_folder(folder)?.shard(is_shard(&input));
+        open(input, logical, &self.dialects, &settings)
     }
 
     /// The tensors of an input that are codes and scales of quantized weights. The settings beside its path say what
@@ -44,9 +46,9 @@ impl Kinds {
     ///
     /// Code `quantization` for settings that are no JSON; as reading small tensors that describe others.
     pub fn quantized(&self, input: &Input) -> Result<Quantized> {
-        let settings = match input.path().filter(|_| input.logical().is_empty()) {
-            Some(path) => beside(path)?,
-            None => Settings::default(),
+        let settings = match input.logical() {
+            [] => settings(input)?,
+            _ => Settings::default(),
         };
         find(input.file(), &settings, &self.dialects).map_err(|error| input.blame(error))
     }
@@ -98,6 +100,20 @@ fn open(input: Input, logical: Logical, dialects: &Dialects, settings: &Settings
     };
     let (file, tensors) = found().map_err(|error: Error| input.blame(error))?;
     Ok(input.with_file(file).with_logical(tensors))
+}
+
+/// The settings beside the path of an input.
+fn settings(input: &Input) -> Result<Settings> {
+    let settings = input.path().map(beside).transpose()?.unwrap_or_default();
+    Ok(settings.shard(is_shard(input)))
+}
+
+/// Whether an input is one of several shards, which is open alone.
+fn is_shard(input: &Input) -> bool {
+    match input.paths() {
+        [path] => is_one_of_several(path),
+        _ => false,
+    }
 }
 
 /// The settings in a folder, or beside a file.

@@ -60,6 +60,22 @@ fn examine_numbers(
             let advice = "remove them: a program that takes all files of a folder loads them, too";
             findings.push(folder.finding("old-shards", names(&old), message, advice));
         }
+        // A tensor of the older split may belong to another model.
+        for (index, of_index) in &folder.indices {
+            let of_one: Vec<&Weights> =
+                listed.iter().copied().filter(|it| of_index.shards().contains(&it.name)).collect();
+            let splits: Vec<String> = counts(&of_one).iter().map(|it| format!("of {it}")).collect();
+            if splits.len() > 1 {
+                let message = format!(
+                    "the index {index:?} names shards of {} splits: {}",
+                    splits.len(),
+                    splits.join(", ")
+                );
+                let advice =
+                    "tensors of an older split may be of another model: fetch the set again";
+                findings.push(folder.finding("old-shards", names(&of_one), message, advice));
+            }
+        }
         if !unlisted.is_empty() {
             let message =
                 format!("the index does not name these shards: {}", some_of(names(&unlisted)));

@@ -61,10 +61,12 @@ impl Dialect for Bitsandbytes {
             model.settings().get("load_in_8bit").and_then(|it| it.as_bool()) == Some(true);
         for layer in model.ending("weight") {
             let (name, scb) = (format!("{layer}weight"), format!("{layer}SCB"));
+            let format = format!("{layer}weight_format");
             let is_codes =
                 model.get(&name).is_some_and(|it| it.is(DType::I8) && it.shape.len() == 2);
-            if is_codes && (model.get(&scb).is_some() || is_int8) {
-                let parts = [name.clone(), scb, format!("{layer}weight_format")].into_iter();
+            let is_int8 = is_int8 || [&scb, &format].iter().any(|it| model.get(it).is_some());
+            if is_codes && is_int8 {
+                let parts = [name.clone(), scb, format].into_iter();
                 let parts = parts.filter(|part| model.get(part).is_some());
                 weights.push(Weight::new(
                     name.clone(),

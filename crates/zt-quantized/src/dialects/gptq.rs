@@ -31,7 +31,7 @@ impl Dialect for Gptq {
             let of = |part: &str| format!("{layer}{part}");
             let shape = |part: &str| model.get(&of(part)).map(|it| it.shape);
             // AWQ packs the outputs, so its scales have more columns.
-            let is_auto_awq = settings.text("packing_format").is_some_and(|it| it.contains("awq"));
+            let is_auto_awq = settings.packing_format().is_some_and(|it| it.contains("awq"));
             let is_gptq = match (shape("qweight"), shape("scales")) {
                 (Some([_, outputs]), Some([_, scales])) => {
                     outputs == scales
@@ -144,10 +144,14 @@ fn formula(model: &Model<'_>, layer: &str) -> Result<Formula> {
     )?;
     let format = settings.text("checkpoint_format").or(settings.text("format"));
     let is_marlin = settings.get("is_marlin_format").and_then(|it| it.as_bool()) == Some(true);
-    let shift = match format.or(settings.text("packing_format")) {
+    let shift = match format.or(settings.packing_format()) {
         _ if is_marlin => return Err(unknown("marlin")),
         Some("gptq_v2") => 0.0,
         None | Some("gptq" | "auto_round:auto_gptq" | "auto_round:gptq") => 1.0,
+        // auto-round once named the kernel, too, and packed with auto-gptq.
+        Some(format) if format.starts_with("gptq:") || format.starts_with("auto_round:gptq:") => {
+            1.0
+        }
         Some(format) => return Err(unknown(format)),
     };
     let formula = formula.scale(scale)?.zero(zeros, shift)?;

@@ -9,6 +9,8 @@
 //! Sources: `NVFP4QTensor`, `MXFP4QTensor` and `pack_int4_in_uint8` of modelopt 0.47. FP8 and int8 of ModelOpt are in
 //! `scaled`. Experts may be transposed, as `maybe_transpose_expert_weight_dimensions` does.
 
+use std::collections::BTreeSet;
+
 use zt::{DType, Result};
 
 use crate::dialects::{Dialect, E2M1, exponents, ratio, scaled};
@@ -43,13 +45,15 @@ impl Dialect for Modelopt {
         let mut weights = Vec::new();
         let layers =
             model.ending("weight").into_iter().map(|layer| (layer, format!("{layer}weight")));
-        let experts = model.ending("_weight_scale").into_iter().map(|name| (name, name.to_owned()));
+        let experts = ["_weight_scale", "_weight_scale_2"].map(|end| model.ending(end));
+        let experts: BTreeSet<&str> = experts.into_iter().flatten().collect();
+        let experts = experts.into_iter().map(|name| (name, name.to_owned()));
         for (layer, name) in layers.chain(experts) {
             let stem = if name == layer { format!("{name}_weight") } else { name.clone() };
             let scales = [format!("{stem}_scale"), format!("{stem}_scale_2")];
             let [first, second] = &scales;
             let Some(scale) = model.get(first) else {
-                if is_4_bits
+                if (is_4_bits || model.get(second).is_some())
                     && model.get(&name).is_some_and(|it| it.is(DType::U8) && it.shape.len() >= 2)
                 {
                     let fault = Fault::Missing { dialect: NAME, part: first.clone() };
