@@ -225,10 +225,12 @@ fn the_scale_of_a_whole_weight_stays_beside_blocks() {
 #[test]
 fn a_weight_without_a_place_in_the_dialect_is_refused_by_name() {
     for (model, dialect, kind) in [
-        ("10-awq", "gguf", GGUF),
         ("07-gptoss-mxfp4", "gguf", GGUF),
         ("02-ct-fp8", "deepseek", SAFETENSORS),
         ("14-hqq", "compressed-tensors", SAFETENSORS),
+        // Columns whose groups do not follow each other, and zero points of which no minimum is one of f16.
+        ("09-gptq-desc-act", "gguf", GGUF),
+        ("10-awq", "gguf", GGUF),
         // Rows that are no whole blocks.
         ("05-ct-nvfp4", "gguf", GGUF),
         ("01-deepseek-fp8", "gptq", SAFETENSORS),
@@ -297,4 +299,77 @@ fn a_header_that_describes_another_dialect_is_left_out() {
     for (name, values) in found {
         assert_eq!(values, expected[&name], "{name}");
     }
+}
+
+/// The formats of a model's weights in GGUF, which have the same values.
+fn blocks(input: &Input) -> zt::Result<Vec<String>> {
+    let gguf = open_bytes(&converted(input, GGUF, Some("gguf"))?);
+    let format = |tensor: zt::Tensor<'_>| tensor.format().to_owned();
+    let formats = gguf.file().tensors().map(|tensor| format(tensor.unwrap()));
+    let formats = formats.filter(|format| format != "dense").collect();
+    let (found, mut expected) = (weights(gguf), weights(input.clone()));
+    // A scale of activations may be a number, which GGUF does not have.
+    expected.retain(|name, _| found.contains_key(name));
+    assert_same(&found, &expected);
+    Ok(formats)
+}
+
+#[test]
+fn integers_are_blocks_of_gguf_with_the_same_values() {
+    for (model, format) in [
+        ("04-ct-w4a16", "gguf.q4_0/1"),
+        ("09-gptq", "gguf.q4_0/1"),
+        ("27-gptq-no-order", "gguf.q4_0/1"),
+        ("29-torchao-int2-in-bytes", "gguf.q8_0/1"),
+        ("29-torchao-int4-in-bytes", "gguf.q8_0/1"),
+    ] {
+        let formats = blocks(&open(&data().join(model).join("model"))).unwrap();
+        assert!(
+            !formats.is_empty() && formats.iter().all(|it| it == format),
+            "{model} {formats:?}"
+        );
+    }
+}
+
+/// AWQ of 64 outputs and 64 inputs, in groups of 32, with this zero point and this scale.
+fn awq(zero: u32, scale: f32) -> Input {
+    let words: Vec<i32> = (0..64 * 8).map(|at: i32| at.wrapping_mul(-0x61c8_8647)).collect();
+    let zeros = vec![(zero * 0x1111_1111).cast_signed(); 2 * 8];
+    let scale = zt::formats::f16::from_f32(scale);
+    let scales: Vec<_> = (0..2 * 64u16)
+        .map(|at| scale * zt::formats::f16::from_f32(f32::from(1 + at % 2)))
+        .collect();
+    let mut bytes = Vec::new();
+    let mut writer = Writer::new(&mut bytes).unwrap();
+    writer.add("a.qweight", &Dense::from_slice(&[64, 8], &words).unwrap()).unwrap();
+    writer.add("a.qzeros", &Dense::from_slice(&[2, 8], &zeros).unwrap()).unwrap();
+    writer.add("a.scales", &Dense::from_slice(&[2, 64], &scales).unwrap()).unwrap();
+    writer.finish().unwrap();
+    open_bytes(&bytes)
+}
+
+#[test]
+fn zero_points_are_blocks_with_a_minimum_if_it_is_exact() {
+    assert_eq!(blocks(&awq(8, 0.013)).unwrap(), ["gguf.q4_0/1"]);
+    assert_eq!(blocks(&awq(4, 0.013)).unwrap(), ["gguf.q4_1/1"]);
+    assert_eq!(blocks(&awq(7, 0.125)).unwrap(), ["gguf.q4_1/1"]);
+    let error = blocks(&awq(7, 0.01371)).unwrap_err();
+    assert_eq!((error.code(), error.object()), ("unsupported", Some("a.weight")), "{error}");
+}
+
+/// int8 in groups of 32 columns, with scales of f32.
+#[test]
+fn bytes_with_scales_of_f16_are_q8_0() {
+    let model = |scale: f32| {
+        let codes: Vec<i8> = (0..2 * 64u8).map(|at| at.wrapping_mul(37).cast_signed()).collect();
+        let mut bytes = Vec::new();
+        let mut writer = Writer::new(&mut bytes).unwrap();
+        writer.add("a.weight", &Dense::from_slice(&[2, 64], &codes).unwrap()).unwrap();
+        let scales = [scale, -scale, 0.0, 2.0 * scale];
+        writer.add("a.weight_scale", &Dense::from_slice(&[2, 2], &scales).unwrap()).unwrap();
+        writer.finish().unwrap();
+        open_bytes(&bytes)
+    };
+    assert_eq!(blocks(&model(0.375)).unwrap(), ["gguf.q8_0/1"]);
+    assert_eq!(blocks(&model(0.1)).unwrap_err().code(), "unsupported");
 }

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | `zt` | all | objects of `.zt`: [`Quantized::objects`] |
 //! | `gguf` | MXFP4, NVFP4 | blocks, and `NAME.scale` |
+//! | `gguf` | integers of 4 and 8 bits, in groups of whole blocks | blocks of Q4_0, Q4_1 and Q8_0 |
 //! | `compressed-tensors` | MXFP4, NVFP4 | `weight_packed`, `weight_scale`, `weight_global_scale` |
 //! | `compressed-tensors` | FP8 | `weight`, `weight_scale` |
 //! | `deepseek` | FP8 in blocks | `weight`, `weight_scale_inv` |
@@ -16,13 +17,14 @@ use std::sync::Arc;
 use zt::foreign::{FileBuilder, Regrouped};
 use zt::manifest::Text;
 use zt::{
-    Attributes, Blob, Component, DType, File, Object, OpenOptions, OwnedTensor, Result, Span,
-    Warning,
+    Attributes, Blob, Component, DType, File, Object, OpenOptions, OwnedTensor, Result, Source,
+    Span, Warning,
 };
 
 use crate::fault::Fault;
 use crate::find::{Quantized, finished};
 use crate::values::fp4::{Fp4, Fp4Bytes, Given, Scales};
+use crate::values::integers::{IntegerBlocks, LatestParts};
 use crate::values::weight::Formula;
 use crate::weight::Weight;
 
@@ -39,12 +41,13 @@ impl Quantized {
     /// rounded to f32. All other tensors, attributes and warnings are kept, except keys of the header that describe the
     /// weights. If there is no quantized weight, a warning of code `quantized` says so.
     ///
-    /// Nothing is read, and bytes are made when they are read.
+    /// Bytes are made when they are read. Before that, nothing is read but the zero points and the `g_idx` of integers that
+    /// become blocks of GGUF.
     ///
     /// # Errors
     ///
     /// Code `unsupported` for another name, and for a weight that the dialect has no place for: other codes, other groups,
-    /// or a transposed matrix. Code `quantization` for a weight that lacks something; `duplicate-name` if a new name is
+    /// or transposed FP4. A scale that blocks of GGUF do not have is that error when it is read. Code `quantization` for a weight that lacks something; `duplicate-name` if a new name is
     /// taken; as [`File::attributes`].
     pub fn in_dialect(self, target: &str) -> Result<File> {
         let known = TARGETS.into_iter().find(|known| *known == target);
@@ -154,7 +157,10 @@ fn scale_name(name: &str) -> String {
 struct Made {
     /// Those with the bytes of others.
     renamed: Vec<Regrouped>,
-    computed: Vec<(String, Object, Fp4Bytes)>,
+    computed: Vec<(String, Object, Arc<dyn Source>)>,
+    /// The number of the last weight of integers, and what was loaded last of one.
+    number: usize,
+    latest: LatestParts,
     /// Rows and columns that share a scale of FP8.
     block: Option<[u64; 2]>,
 }
@@ -169,10 +175,31 @@ impl Made {
         {
             return self.add_fp8(file, &name, &formula, [codes, scales], target);
         }
-        let fp4 = Fp4::of_formula(formula).filter(|_| target != DEEPSEEK);
-        let what = || format!("a weight of {dialect} with such codes, groups or order of rows");
-        let fp4 = fp4.ok_or_else(|| unknown(target, &what()))?;
-        if target == PACKED { self.add_packed(&name, fp4) } else { self.add_blocks(&name, fp4) }
+        let what = format!("a weight of {dialect} with such codes, groups or order of rows");
+        let is_fp4 = Scales::of(&formula).is_some();
+        match target {
+            GGUF if !is_fp4 => {
+                self.number = self.number.strict_add(1);
+                let blocks = IntegerBlocks::of_formula(formula, self.number, &self.latest)?;
+                self.add_integers(&name, blocks.ok_or_else(|| unknown(target, &what))?)
+            }
+            GGUF | PACKED => {
+                let fp4 = Fp4::of_formula(formula).ok_or_else(|| unknown(target, &what))?;
+                if target == PACKED {
+                    self.add_packed(&name, fp4)
+                } else {
+                    self.add_blocks(&name, fp4)
+                }
+            }
+            _ => Err(unknown(target, &what)),
+        }
+    }
+
+    /// Integers as blocks of GGUF.
+    fn add_integers(&mut self, name: &str, blocks: IntegerBlocks) -> Result<()> {
+        let (shape, format) = (blocks.shape().to_vec(), blocks.format());
+        self.push(name, shape, format, Component::new(DType::U8, whole(&blocks)?), blocks);
+        Ok(())
     }
 
     /// FP8 keeps its bytes under other names.
@@ -273,14 +300,24 @@ impl Made {
         given: Given,
     ) -> Result<()> {
         let part = Fp4Bytes { of: Arc::clone(of), given };
-        let span = Span::new(0, zt::Source::byte_len(&part)).ok_or(Fault::TooLong)?;
         let is_float = matches!(given, Given::Global { .. });
         let dtype = if is_float { DType::F32 } else { DType::U8 };
-        let mut component = Component::new(dtype, Blob::raw(span));
+        let mut component = Component::new(dtype, whole(&part)?);
         component.logical_type = logical.map(Text::Borrowed);
-        let object = Object::new(shape, format).with_component("data", component);
-        self.computed.push((name.to_owned(), object, part));
+        self.push(name, shape.into(), format, component, part);
         Ok(())
+    }
+
+    fn push(
+        &mut self,
+        name: &str,
+        shape: Vec<u64>,
+        format: &'static str,
+        component: Component,
+        part: impl Source + 'static,
+    ) {
+        let object = Object::new(shape, format).with_component("data", component);
+        self.computed.push((name.to_owned(), object, Arc::new(part)));
     }
 
     /// The file of these tensors, and of those that are kept.
@@ -300,6 +337,11 @@ impl Made {
         builder.extra(rest.extra()?);
         builder.build()
     }
+}
+
+/// All bytes of a source.
+fn whole(source: &dyn Source) -> Result<Blob> {
+    Ok(Blob::raw(Span::new(0, source.byte_len()).ok_or(Fault::TooLong)?))
 }
 
 /// The names of codes of FP8 and of their scales, if nothing else is part of the values.

@@ -7,6 +7,7 @@
 //! loaded   the values of a range, from its codes and scales in memory
 //! described  a formula as a value that an object carries
 //! fp4      codes of FP4 in blocks with a scale of a byte, as rows of GGUF and of others
+//! integers  codes of 4 and 8 bits as blocks of GGUF with the same values
 //! source   the values as bytes that are computed when they are read
 //! ```
 //!
@@ -15,6 +16,7 @@
 pub(crate) mod codes;
 mod described;
 pub(crate) mod fp4;
+pub(crate) mod integers;
 mod loaded;
 pub(crate) mod packing;
 mod source;

@@ -19,7 +19,7 @@ const SCALES: u64 = 64 << 10;
 /// The codes are matrices. The values are those of the matrices in row-major order, or of the transposed matrices.
 #[derive(Debug)]
 pub struct Formula {
-    shape: Vec<u64>,
+    pub(super) shape: Vec<u64>,
     pub(super) codes: Codes,
     is_transposed: bool,
     /// Rows and columns that share a scale.
@@ -245,6 +245,13 @@ impl Formula {
     /// The group of each place of a line, if they were read.
     pub(super) fn known_groups(&self) -> Option<&[u32]> {
         self.groups.as_ref()?.read.get().map(Vec::as_slice)
+    }
+
+    /// Whether groups of `step` values of a line follow each other. Groups that the weight gives are read.
+    pub(super) fn has_groups_in_order(&self, step: u64) -> Result<bool> {
+        let Some(groups) = &self.groups else { return Ok(true) };
+        let mut groups = (0u64..).zip(groups.numbers()?);
+        Ok(groups.all(|(at, group)| at.strict_div(step) == u64::from(*group)))
     }
 
     /// Whether a few rows of values are made of a part of each stored row.
