@@ -22,7 +22,7 @@ pub struct OpenFile {
 #[wasm_bindgen]
 impl OpenFile {
     /// Opens the file. `name` is its path or URL for messages, and the files that it names are beside it. Of a delta,
-    /// `bases` are the first base and the earlier deltas, and the result is opened.
+    /// `bases` are the first base and the earlier deltas, and the result is opened. Weights of codes are made last.
     #[wasm_bindgen(constructor)]
     pub fn new(
         host: Host,
@@ -35,9 +35,18 @@ impl OpenFile {
             let (source, folder) = (HostSource::new(host.clone()), HostFolder(host.clone()));
             Kinds::builtin().open_in(source, name, &folder, options.input()?)
         };
+        let file = |input: Input| {
+            let (folder, logical) = (HostFolder(host.clone()), options.of_weights()?);
+            let input = match logical {
+                Some(logical) => Kinds::builtin().logical_in(input, &folder, logical)?,
+                None => input,
+            };
+            Ok::<_, Error>(input.into_file())
+        };
         let opened = open(&host, name);
         let Some((first, earlier)) = bases.split_first() else {
-            return Ok(OpenFile { file: opened.or_throw()?.into_file(), host });
+            let file = opened.and_then(file).or_throw()?;
+            return Ok(OpenFile { file, host });
         };
         let base = open(first, &first.name());
         let deltas = earlier.iter().map(|host| open(host, &host.name())).chain([opened]);
@@ -46,7 +55,8 @@ impl OpenFile {
         let deltas: Vec<Input> = deltas.into_iter().collect::<zt::Result<_>>().or_throw()?;
         let check = if check { Check::Whole } else { Check::Read };
         let result = Patch::new(&base.or_throw()?, &deltas).check(check).open();
-        Ok(OpenFile { file: result.or_throw()?.into_file(), host })
+        let file = result.and_then(file).or_throw()?;
+        Ok(OpenFile { file, host })
     }
 
     /// The extensions of the files that can be opened.

@@ -2,8 +2,8 @@
 
 use js_sys::{Array, Object};
 use wasm_bindgen::prelude::wasm_bindgen;
-use zt::{Error, ErrorKind, Limits, OpenOptions, Result, codes};
-use zt_convert::{InputOptions, MlDtype};
+use zt::{Error, ErrorKind, FloatType, Limits, OpenOptions, Result, codes};
+use zt_convert::{InputOptions, Logical, MlDtype};
 
 #[wasm_bindgen]
 extern "C" {
@@ -24,9 +24,28 @@ extern "C" {
 
     #[wasm_bindgen(method, getter)]
     fn limits(this: &Options) -> Object;
+
+    #[wasm_bindgen(method, getter)]
+    fn logical(this: &Options) -> Option<String>;
 }
 
 impl Options {
+    /// How the weights of quantized checkpoints are read, if they are: with a type, or an empty text for the library's own.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Misuse`] for another type.
+    pub(crate) fn of_weights(&self) -> Result<Option<Logical>> {
+        let Some(name) = self.logical().filter(|name| !name.is_empty()) else {
+            return Ok(self.logical().map(|_| Logical::new()));
+        };
+        let known = [FloatType::F32, FloatType::BF16, FloatType::F16];
+        match FloatType::from_name(&name).filter(|float| known.contains(float)) {
+            Some(float) => Ok(Some(Logical::new().float(float))),
+            None => Err(misuse(format!("logical is {name:?}: pass true, \"f32\", \"bf16\" or \"f16\""))),
+        }
+    }
+
     /// The options of the engine.
     ///
     /// # Errors

@@ -38,6 +38,11 @@ export interface OpenOptions {
    * arrays as `V1` and `V2`.
    */
   mlDtype?: string | string[];
+  /**
+   * Whether a quantized checkpoint opens as the weights that its codes and scales mean: `true` for the type of the dialect's own
+   * code, or the type of the values. `config.json` and its like are read beside the file.
+   */
+  logical?: boolean | "f32" | "bf16" | "f16";
   /** What a file or a tensor may demand. One that demands more is a {@link ZtError} of the kind `limit`. */
   limits?: Limits;
 }

@@ -24,13 +24,14 @@ const ARRAYS = {
 };
 
 export async function open(source, options = {}) {
-  const { strict, truncated, names, mlDtype = [], limits = {}, base, check = true } = options;
+  const { strict, truncated, names, mlDtype = [], limits = {}, logical, base, check = true } = options;
   const asked = {
     strict: Boolean(strict),
     truncated: Boolean(truncated),
     names: names && Array.from(names, String),
     mlDtypes: [mlDtype].flat().map(String),
     limits: Object(limits),
+    logical: logical === true ? "" : logical ? String(logical) : undefined,
   };
   await load();
   const session = new Session(reset);

@@ -10,6 +10,9 @@
 //!
 //! With `--copying FOLDER...` first, it compares `zt convert` with programs that copy, on the file systems of
 //! these folders, and writes `docs/copying.md`.
+//!
+//! With `--quantized` first, it compares `zt convert --logical` with the code of quantized checkpoints' own libraries, and
+//! writes that section of the page. `PYTHON` is as above.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,6 +25,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "--foreign" => return run_foreign(shell, rest),
         Some((first, rest)) if first == "--copying" => return run_copying(shell, rest),
+        Some((first, rest)) if first == "--quantized" => return run_quantized(shell, rest),
         Some((first, [])) if first == "--chart" => return chart::write(shell),
         _ => {}
     }
@@ -36,9 +40,18 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let before = fs::read_to_string(&path).map_err(Error::file(&path))?;
     with(program, arguments).run()?;
     let now = fs::read_to_string(&path).map_err(Error::file(&path))?;
-    fs::write(&path, beside(&before, &now)).map_err(Error::file(&path))?;
+    let page = [beside(&before, &now), quantized(&before).to_owned()].concat();
+    fs::write(&path, page).map_err(Error::file(&path))?;
     chart::write(shell)
 }
+
+/// The section of a page that another benchmark writes.
+fn quantized(page: &str) -> &str {
+    page.find(QUANTIZED).and_then(|at| page.get(at.saturating_sub(1)..)).unwrap_or_default()
+}
+
+/// The line in front of that section, as `benches/quantized.py` has it.
+const QUANTIZED: &str = "<!-- quantized: written by";
 
 /// The page `now`, its targets with one more column: what the page `before` reached on another processor, or
 /// what it has of another one.
@@ -121,6 +134,13 @@ fn run_copying(shell: &Shell, arguments: &[String]) -> Result<()> {
     shell.cargo("build --locked --profile dist --package zt-cli --bin zt").run()?;
     let script = python(shell).args("benches/copying.py");
     with_zt(script, shell, "docs/copying.md", arguments)
+}
+
+fn run_quantized(shell: &Shell, arguments: &[String]) -> Result<()> {
+    shell.cargo("build --locked --profile dist --package zt-cli --bin zt").run()?;
+    let script = python(shell).args("benches/quantized.py");
+    let script = script.arg(shell.target().join("dist").join("zt"));
+    with(script.args("--page").arg(PAGE), arguments).run()
 }
 
 fn python(shell: &Shell) -> Program {

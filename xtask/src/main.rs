@@ -215,7 +215,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        arguments: "[--foreign | --copying FOLDER | --chart | ARGUMENTS of compare]",
+        arguments: "[--foreign | --copying FOLDER | --quantized | --chart | ARGUMENTS of compare]",
         summary: "us, the peers and the limits; writes docs/benchmarks.md and README's chart",
         run: bench::run,
     },

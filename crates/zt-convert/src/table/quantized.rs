@@ -29,12 +29,11 @@ impl Kinds {
     }
 
     /// As [`Kinds::logical`], with the settings in a folder of a store.
-    pub(crate) fn logical_in(
-        &self,
-        input: Input,
-        folder: &dyn Folder,
-        logical: Logical,
-    ) -> Result<Input> {
+    ///
+    /// # Errors
+    ///
+    /// As [`Kinds::logical`].
+    pub fn logical_in(&self, input: Input, folder: &dyn Folder, logical: Logical) -> Result<Input> {
         let settings = in_folder(folder)?.shard(is_shard(&input));
         open(input, logical, &self.dialects, &settings)
     }

@@ -335,6 +335,13 @@ impl Tile {
             }
             return;
         }
+        let is_by_rows = codes.is_by_rows() && !codes.is_tiled;
+        if let Some(pairs) = codes.decoder.as_ref().and_then(Decoder::pairs)
+            && is_by_rows
+            && column.is_multiple_of(2)
+        {
+            return self.turn_pairs(pairs, column, row, len, out);
+        }
         // Some rows are decoded, and then turned.
         const ROWS: usize = 16;
         let mut rows = vec![0f32; count.strict_mul(ROWS)];
@@ -352,6 +359,48 @@ impl Tile {
                 places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
             }
             done = done.strict_add(some);
+        }
+    }
+}
+
+impl Tile {
+    /// As [`Tile::fill_columns`], for bytes that have the codes of two columns.
+    fn turn_pairs(
+        &self,
+        pairs: &[[f32; 2]; 256],
+        column: u64,
+        row: u64,
+        len: usize,
+        out: &mut [f32],
+    ) {
+        // The bytes of some rows stay in the cache for all columns.
+        const ROWS: usize = 64;
+        let first = in_memory(row.strict_sub(self.row)).strict_mul(self.stride);
+        let before = in_memory(column.strict_sub(self.column).strict_div(2));
+        let first = first.strict_add(self.before).strict_add(before);
+        let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
+        let mut done = 0;
+        while done < len {
+            let end = done.strict_add(ROWS).min(len);
+            let start = first.strict_add(done.strict_mul(self.stride));
+            for (at, lines) in out.chunks_mut(len.strict_mul(2)).enumerate() {
+                let bytes = self.bytes.get(start.strict_add(at)..).unwrap_or_default();
+                let bytes = bytes.iter().step_by(self.stride.max(1));
+                let (low, high) = lines.split_at_mut(len.min(lines.len()));
+                let low = low.get_mut(done..end).unwrap_or_default();
+                match high.get_mut(done..end) {
+                    Some(high) => {
+                        for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
+                            [*low, *high] = pair(byte);
+                        }
+                    }
+                    // The last of an odd number of columns.
+                    None => {
+                        low.iter_mut().zip(bytes).for_each(|(low, byte)| [*low, _] = pair(byte))
+                    }
+                }
+            }
+            done = end;
         }
     }
 }

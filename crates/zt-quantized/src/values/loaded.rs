@@ -106,9 +106,30 @@ impl Loaded {
                 self.codes.fill_row(codes, line, along, values);
             }
         }
+        if let Some(scale) = self.scale_of_each_row(formula) {
+            // Lines of one block have the same scales, which lie far from each other.
+            let [_, c] = formula.block;
+            let (mut scales, mut known) = (Vec::with_capacity(len), None);
+            for (line, values) in (line..).zip(out.chunks_mut(len)) {
+                let across = line.strict_div(c);
+                if known.replace(across) != Some(across) {
+                    scales.clear();
+                    scales.extend(scale.column(across, along).take(len));
+                }
+                values.iter_mut().zip(&scales).for_each(|(value, scale)| *value *= scale);
+            }
+            return;
+        }
         for (line, values) in (line..).zip(out.chunks_mut(len)) {
             self.scale_line(formula, line, along, values);
         }
+    }
+
+    /// The scales, if there is nothing else, and one for each row of what is turned.
+    fn scale_of_each_row(&self, formula: &Formula) -> Option<&Grid> {
+        let is_alone = self.zero.is_none() && self.bias.is_none() && self.global.is_none();
+        let is_each = formula.is_transposed() && formula.block[0] == 1;
+        self.scale.as_ref().filter(|_| is_alone && is_each && formula.known_groups().is_none())
     }
 
     /// Applies scales to the values of one line.
@@ -142,15 +163,6 @@ impl Loaded {
             let group = along.checked_div(step).filter(|_| along.is_multiple_of(step))?;
             self.scale.as_ref().filter(|_| !formula.is_transposed())?.row(across, group)
         };
-        // A scale for each row of what is turned.
-        if let (None, None, None, Some(scale)) = (&self.zero, &self.bias, self.global, &self.scale)
-            && formula.is_transposed()
-            && step == 1
-        {
-            let scales = scale.column(across, along);
-            out.iter_mut().zip(scales).for_each(|(value, scale)| *value *= scale);
-            return;
-        }
         // Short groups of scales that follow each other.
         if let (None, None, Some(scales)) = (&self.zero, &self.bias, scales()) {
             let global = self.global;

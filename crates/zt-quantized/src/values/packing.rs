@@ -212,6 +212,11 @@ impl Decoder {
         &self.values
     }
 
+    /// Of two codes a byte: the values of each byte.
+    pub(crate) fn pairs(&self) -> Option<&[[f32; 2]; 256]> {
+        self.pairs.as_slice().try_into().ok()
+    }
+
     /// The value of the code at the place `at` of a unit.
     pub(crate) fn value(&self, unit: u128, at: usize) -> f32 {
         self.values.get(self.packing.code(unit, at)).copied().unwrap_or(f32::NAN)
@@ -219,7 +224,7 @@ impl Decoder {
 
     /// Fills `out` with the values of the codes of `bytes`, which begin with a whole unit.
     pub(crate) fn decode(&self, bytes: &[u8], out: &mut [f32]) {
-        if let Ok(pairs) = <&[[f32; 2]; 256]>::try_from(&*self.pairs) {
+        if let Some(pairs) = self.pairs() {
             let (whole, last) = out.as_chunks_mut::<2>();
             let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
             for (places, byte) in whole.iter_mut().zip(bytes) {
