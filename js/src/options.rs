@@ -42,7 +42,9 @@ impl Options {
         let known = [FloatType::F32, FloatType::BF16, FloatType::F16];
         match FloatType::from_name(&name).filter(|float| known.contains(float)) {
             Some(float) => Ok(Some(Logical::new().float(float))),
-            None => Err(misuse(format!("logical is {name:?}: pass true, \"f32\", \"bf16\" or \"f16\""))),
+            None => {
+                Err(misuse(format!("logical is {name:?}: pass true, \"f32\", \"bf16\" or \"f16\"")))
+            }
         }
     }
 

@@ -120,7 +120,7 @@ impl Cast {
         Ok(())
     }
 
-    /// The values of the codes of a byte: a table takes a third of the time that a cast of the codes takes.
+    /// The value of each code of a byte. `None` for wider types.
     fn codes(&self) -> Option<[f32; 256]> {
         let of =
             |value: fn(u8) -> f32| Some(std::array::from_fn(|code| value(code.to_le_bytes()[0])));
