@@ -126,12 +126,6 @@ class Nvfp4(CompressedTensors):
     title, format = "NVFP4", "nvfp4-pack-quantized"
     args = dict(num_bits=4, type="float", strategy="tensor_group", group_size=16, scale_dtype="torch.float8_e4m3fn")
 
-    def __init__(self):
-        import torch
-
-        super().__init__()
-        self.args = {**self.args, "scale_dtype": torch.float8_e4m3fn}
-
     def layer(self):
         import torch
 
@@ -399,7 +393,9 @@ def contest(key, folder, byte_len, options):
         for name in names[at % 3 :] + names[: at % 3]:
             found[name].append(run(commands[name], name != "zt"))
         if at == 0:
-            equal = compare(key, targets["zt"], targets["peer"])
+            # The peak of a process is at least the memory of the one that starts it.
+            command = [*script, "--compare", key, targets["zt"], targets["peer"]]
+            equal = float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
     middle = lambda name, which: statistics.median(turn[which] for turn in found[name])
     titles = {"zt": "**zt**", "peer": dialect.about(), "copy": "*limit: read and write*"}
     for name, title in titles.items():
@@ -459,7 +455,7 @@ def ten_rows(key, folder, options):
     weight = f"{NAME.format(1)}.{dialect.weight}".removesuffix(".")
     rows = "1,1000:1010" if key == "gpt-oss" else "1000:1010"
     url = f"http://127.0.0.1:{server.server_port}/{file}"
-    took, _, memory = run([options.zt, "show", "--logical", url, weight, "--slice", rows], False)
+    took, _, memory = run([options.zt, "show", "--allow-http", "--logical", url, weight, "--slice", rows], False)
     server.shutdown()
     size = os.path.getsize(f"{folder}/{file}")
     return f"| {dialect.title} | {size / (1 << 20):.0f} | {Counting.requests} | {Counting.sent / 1024:.0f} | {took:.2f} | {memory:.0f} |"
@@ -533,6 +529,8 @@ if __name__ == "__main__":
         make(sys.argv[2], int(sys.argv[3]), sys.argv[4])
     elif sys.argv[1:2] == ["--peer"]:
         print(*convert(*sys.argv[2:5]))
+    elif sys.argv[1:2] == ["--compare"]:
+        print(compare(*sys.argv[2:5]))
     elif sys.argv[1:2] == ["--copy"]:
         print(*copy(sys.argv[2], sys.argv[3], int(sys.argv[4])))
     else:
