@@ -129,7 +129,7 @@ class Nvfp4(CompressedTensors):
     def layer(self):
         import torch
 
-        return {"weight_packed": random_bytes(SIDE, SIDE // 2), "weight_scale": random_fp8(SIDE, SIDE // 16).abs(),
+        return {"weight_packed": random_bytes(SIDE, SIDE // 2), "weight_scale": (random_bytes(SIDE, SIDE // 16) & 0x3F).view(torch.float8_e4m3fn),
                 "weight_global_scale": torch.tensor([300.0])}
 
 
