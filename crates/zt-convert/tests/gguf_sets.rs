@@ -157,6 +157,16 @@ fn a_part_that_is_missing_or_of_another_set_is_named() {
 }
 
 #[test]
+fn a_tensor_that_is_cut_off_names_its_part() {
+    let (_folder, paths) = folder_of_parts();
+    let bytes = fs::read(&paths[2]).unwrap();
+    fs::write(&paths[2], &bytes[..bytes.len() - 4]).unwrap();
+    let input = open(&paths[0]).unwrap();
+    let error = input.file().tensor("b").unwrap_err();
+    assert_eq!((error.code(), error.path()), ("bounds", Some(&*paths[2])));
+}
+
+#[test]
 fn types_of_several_files_are_joined_and_written_to_gguf_and_zt_only() {
     let inputs = [with_pairs("v", [("a", 1)]).into(), with_pairs("w", [("b", 2), ("a", 1)]).into()];
     let mut bytes = Vec::new();

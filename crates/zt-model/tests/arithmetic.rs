@@ -369,6 +369,11 @@ fn patterns_and_saved_modules_are_those_of_peft() {
         ("misuse", Some("base_model.model.m.0.q.lora_A.weight"))
     );
     assert_eq!(merged(wrong, 6, Some(1.0)).unwrap(), [1.0, 2.0, 1.0, 1.0]);
+    // Other methods have other sums.
+    for other in [r#""peft_type": "LOHA""#, r#""use_dora": true"#] {
+        let config = format!(r#"{{"r": 1, "lora_alpha": 4, {other}}}"#);
+        assert_eq!(merged(&config, 6, Some(1.0)).unwrap_err().code(), "unsupported");
+    }
 }
 
 #[test]
@@ -398,17 +403,23 @@ fn counters_are_those_of_the_first_input() {
 #[test]
 fn an_adapter_is_not_merged_as_if_it_were_weights() {
     let base = file(&[("l.weight", &[2, 2], &[0.0; 4])]);
-    let adapter = file(&[
-        ("base_model.model.l.lora_A.weight", &[1, 2], &[1.0; 2]),
-        ("base_model.model.l.lora_B.weight", &[2, 1], &[1.0; 2]),
-    ]);
     let options = ConvertOptions::new(ZT);
     let convert = |inputs: &[Input]| Kinds::builtin().convert(inputs, Vec::new(), &options);
-    for inputs in [[base.clone(), adapter.clone()], [adapter.clone(), base]] {
-        let error = convert(&inputs).unwrap_err();
-        assert!(error.code() == "misuse" && error.message().contains("--lora"), "{error}");
+    let names = [
+        ["base_model.model.l.lora_A.weight", "base_model.model.l.lora_B.weight"],
+        ["lora_unet_l.lora_down.weight", "lora_unet_l.lora_up.weight"],
+        ["unet.l.lora.down.weight", "unet.l.lora.up.weight"],
+    ];
+    for [a, b] in names {
+        let alpha = "lora_unet_l.alpha";
+        let adapter =
+            file(&[(a, &[1, 2], &[1.0; 2]), (b, &[2, 1], &[1.0; 2]), (alpha, &[], &[1.0])]);
+        for inputs in [[base.clone(), adapter.clone()], [adapter.clone(), base.clone()]] {
+            let error = convert(&inputs).unwrap_err();
+            assert!(error.code() == "misuse" && error.message().contains("--lora"), "{error}");
+        }
+        assert!(convert(&[adapter]).is_ok());
     }
-    assert!(convert(&[adapter]).is_ok());
 }
 
 /// A file over a network, and how many spans each announcement has.

@@ -57,36 +57,39 @@ pub fn odd(objects: &[&ObjectStats]) -> Vec<Vec<Odd>> {
 
 /// Whether it is a state of an optimizer. Zeros, equal values and any deviation are usual there.
 fn is_state(name: &str) -> bool {
-    const STATES: [&str; 10] = [
-        "exp_avg",
-        "exp_avg_sq",
-        "max_exp_avg_sq",
-        "exp_avg_slow",
+    const STATES: [&str; 8] = [
         "exp_inf",
         "momentum_buffer",
+        "optim",
         "square_avg",
         "grad_avg",
         "acc_delta",
+        "max_exp_avg_sq",
         "step",
     ];
+    const BEGINNINGS: [&str; 2] = ["exp_avg", "optimizer"];
     let mut parts = name.split(['.', '/']);
-    parts.any(|part| STATES.contains(&part) || part.starts_with("optimizer"))
+    parts.any(|part| {
+        STATES.contains(&part) || BEGINNINGS.iter().any(|beginning| part.starts_with(beginning))
+    })
 }
 
 /// Whether equal values are usual: the ones of a norm that was not trained, the zeros of its bias, a counter.
 fn is_usual(found: &ObjectStats, is_zero: bool) -> bool {
     const COUNTERS: [&str; 2] = ["num_batches_tracked", "position_ids"];
     let name = found.name.to_ascii_lowercase();
-    let mut parts = name.rsplit(['.', '/']);
-    let last = parts.next().unwrap_or_default();
+    let last = name.rsplit(['.', '/']).next().unwrap_or_default();
     let of_norm = |part: &str| {
         let is_short = ["ln", "bn"].iter().any(|short| part.starts_with(short));
         part.contains("norm") || is_short
     };
-    let is_norm =
-        last.starts_with("running_") || of_norm(last) || parts.next().is_some_and(of_norm);
+    // Keras has `NORM/vars/0`.
+    let is_norm = last.starts_with("running_") || name.rsplit(['.', '/']).take(3).any(of_norm);
+    // In a sequence of PyTorch a layer has a number for its name. Only a norm begins with a vector of ones.
+    let is_scale = is_norm || ["weight", "scale", "gamma"].contains(&last);
     let is_one = found.values.finite.is_some_and(|finite| finite.min.as_f64() == 1.0);
-    COUNTERS.contains(&last) || found.shape.len() == 1 && is_norm && (is_one || is_zero)
+    let is_vector = found.shape.len() == 1;
+    COUNTERS.contains(&last) || is_vector && (is_one && is_scale || is_zero && is_norm)
 }
 
 fn of_one(found: &ObjectStats) -> Vec<Odd> {

@@ -125,18 +125,30 @@ fn distinct(inputs: &[Input]) -> Vec<&Input> {
 ///
 /// Code `misuse`.
 fn expect_no_adapter(inputs: &[&Input]) -> Result<()> {
-    const FACTORS: [&str; 4] = [".lora_A", ".lora_B", ".lora_embedding_A", ".lora_embedding_B"];
+    // Of peft, of kohya and of diffusers.
+    const FACTORS: [&str; 8] = [
+        ".lora_A",
+        ".lora_B",
+        ".lora_embedding_A",
+        ".lora_embedding_B",
+        ".lora_down",
+        ".lora_up",
+        ".lora.down",
+        ".lora.up",
+    ];
     let is_factor = |name: &str| {
         let ends = FACTORS.iter().filter_map(|factor| name.rsplit_once(factor));
         ends.into_iter().any(|(_, end)| end.is_empty() || end.starts_with('.'))
     };
+    // kohya has the scale of each module beside its factors.
+    let is_part = |name: &str| is_factor(name) || name.ends_with(".alpha");
     let is_adapter = |input: &&&Input| {
         let has_config = || {
             let config = input.path().map(|path| path.with_file_name("adapter_config.json"));
             config.is_some_and(|config| config.is_file())
         };
         let names = || input.file().names();
-        names().any(is_factor) && (names().all(is_factor) || has_config())
+        names().any(is_factor) && (names().all(is_part) || has_config())
     };
     let mut adapters = inputs.iter().filter(is_adapter);
     match adapters.next() {

@@ -23,6 +23,8 @@ const PATTERN_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Config {
+    peft_type: Option<String>,
+    use_dora: Option<bool>,
     r: Option<f64>,
     lora_alpha: Option<f64>,
     use_rslora: Option<bool>,
@@ -49,7 +51,12 @@ impl Config {
             if byte_len > limit {
                 return Err(Fault::ConfigLen { byte_len, limit }.into());
             }
-            serde_json::from_slice(&text).map_err(|error| Error::from(Fault::Config(error)))
+            let config: Config = serde_json::from_slice(&text).map_err(Fault::Config)?;
+            match config.peft_type.as_deref() {
+                Some("LORA") | None if config.use_dora != Some(true) => Ok(config),
+                Some("LORA") | None => Err(Fault::Method("use_dora".into()).into()),
+                Some(other) => Err(Fault::Method(format!("peft_type {other:?}")).into()),
+            }
         };
         read().map_err(|error: Error| error.with_path(&path))
     }

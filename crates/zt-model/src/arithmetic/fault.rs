@@ -86,6 +86,8 @@ pub(super) enum Fault {
     Pattern { pattern: String, error: regex_lite::Error },
     #[error("has the shape {found:?}, and {base:?} has {expected:?}")]
     SavedShape { found: Vec<u64>, base: String, expected: Vec<u64> },
+    #[error("{0} is unsupported: only the sum of LoRA is computed")]
+    Method(String),
     #[error("is not the configuration of an adapter: {0}")]
     Config(serde_json::Error),
     #[error("has {byte_len} bytes, the limit is {limit}")]
@@ -112,7 +114,8 @@ impl From<Fault> for Error {
             | Fault::IsQuantized { .. }
             | Fault::Codes { .. }
             | Fault::TooLong
-            | Fault::Pattern { .. } => (ErrorKind::Unsupported, codes::UNSUPPORTED),
+            | Fault::Pattern { .. }
+            | Fault::Method(_) => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             Fault::Config(_) | Fault::ConfigLen { .. } => (ErrorKind::Malformed, "header"),
             _ => (ErrorKind::Misuse, codes::MISUSE),
         };

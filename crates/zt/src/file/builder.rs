@@ -205,10 +205,11 @@ impl FileBuilder {
         match unreadable {
             None => {
                 let fault = check(&mut object, &self.registry, name);
+                let fault = fault.map(|fault| self.located(fault));
                 Resolved::new(Ok(object), home).with_fault(fault)
             }
             Some(error) => {
-                let error = blame_blob(error, &object).with_object(name);
+                let error = self.located(blame_blob(error, &object).with_object(name));
                 let raw = Arc::new(raw_of(object));
                 Resolved::new(Err(Arc::new(Faulty { error, raw })), home)
             }

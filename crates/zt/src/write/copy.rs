@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use zt_container::memory::in_memory;
-use zt_container::{Blob, BlobReader, Digest, Encoding, Limits, Span};
+use zt_container::{Blob, BlobReader, Digest, DigestAlgorithm, Encoding, Limits, Span};
 use zt_manifest::{
     ByteOrder, Component, DType, Fields, check_attributes_len, check_component_count,
 };
@@ -108,7 +108,8 @@ impl Writer<'_> {
 
 impl ComponentWriter<'_, '_, '_> {
     /// Stores the bytes with the encoding and the digest algorithm of `component`, unless the options
-    /// of the file or of the object choose others. Call it before the first byte.
+    /// of the file or of the object choose others. A checksum that readers of `.zt` do not know is not kept. Call it
+    /// before the first byte.
     pub fn store_as(&mut self, component: &Component) {
         let (keeps, blob) = (self.object.state.keeps, &component.blob);
         let mut options = self.object.options_of(&self.state.role);
@@ -120,6 +121,7 @@ impl ComponentWriter<'_, '_, '_> {
         }
         if keeps.digest
             && let Some(algorithm) = blob.algorithm()
+            && !matches!(algorithm, DigestAlgorithm::Other(_))
         {
             options.digest = Some(algorithm);
         }
