@@ -41,7 +41,7 @@ impl Rewrite {
             })
         };
         let what = if input.paths().len() > 1 {
-            "a set of several files cannot be edited: `zt merge` makes one file of it, and `zt convert` writes it with other names"
+            "a sharded set cannot be edited: edit a shard that an index names, or merge the files first"
         } else if is_big(input.file()) {
             "a big-endian file cannot be edited: convert it first"
         } else if is_blob(&path) {
