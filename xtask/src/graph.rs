@@ -29,6 +29,7 @@ const ORDER: &[&str] = &[
     kinds::EACH,
     "zt-remote",
     "zt-convert",
+    "zt-seal",
     "zt-model",
     "zt-cli",
 ];

@@ -19,7 +19,7 @@ pub mod stats;
 pub mod test_kit;
 mod write;
 
-pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, ObjectHash};
+pub use check::hash::{BytesHash, ContentHash, DenseHash, HashOptions, KnownSums, ObjectHash};
 pub use check::verify::{Report, VerifyOptions};
 pub use cores::progress::Progress;
 pub use edit::{Editor, Storage, compact, compacted_len};
@@ -54,6 +54,7 @@ pub const FEATURES: &[&str] = &[
 /// What crates for other kinds of files need to open them as a [`File`], and to write them.
 pub mod foreign {
     pub use crate::cores::parallel::map_owned as on_all_cores;
+    pub use crate::cores::parallel::on as on_threads;
     pub use crate::disk::access::keep_access;
     pub use crate::disk::lock::{expect_unlocked, open_locked};
     pub use crate::disk::publish::{AtomicFile, sync_folder};

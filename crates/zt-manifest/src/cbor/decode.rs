@@ -2,10 +2,31 @@
 
 use super::MAX_NESTING;
 use super::cursor::{Cursor, Flaw, Head};
+use super::scan::Scanner;
 use crate::attributes::Attributes;
 use crate::error::Rule;
 use crate::list::ListBuilder;
 use crate::value::Value;
+
+impl Value {
+    /// The only item in `bytes`, in any encoding. It takes at most 32 bytes of memory for each byte.
+    ///
+    /// # Errors
+    ///
+    /// As for attributes: code `cbor` for bytes that are not one well-formed item with unique keys; a nesting
+    /// beyond `nesting`.
+    pub fn from_cbor(bytes: &[u8], nesting: usize) -> crate::error::Result<Self> {
+        let whole = |bytes: &[u8]| {
+            // The scanner keeps offsets of four bytes.
+            u32::try_from(bytes.len()).map_err(|_| Flaw::allocation::<u8>(bytes.len()))?;
+            let mut scanner = Scanner::new(bytes, 0, nesting);
+            scanner.item(0)?;
+            scanner.end()?;
+            Cursor::new(bytes).value()
+        };
+        whole(bytes).map_err(|flaw| flaw.into_error(bytes))
+    }
+}
 
 impl Cursor<'_> {
     /// The next item. The value takes at most 32 bytes of memory for each encoded byte.
@@ -156,6 +177,21 @@ fn reserve<T>(vec: &mut Vec<T>, additional: usize) -> Result<(), Flaw> {
 mod tests {
     use super::super::canonical::canonical;
     use super::{Cursor, MAX_NESTING};
+    use crate::value::Value;
+
+    #[test]
+    fn a_value_is_the_only_item() {
+        let value = Value::array(vec![Value::from(1u64), Value::from("a")]);
+        let bytes = value.to_cbor().unwrap();
+        assert_eq!(Value::from_cbor(&bytes, 1).unwrap(), value);
+        Value::from_cbor(&bytes, 0).unwrap_err();
+        let behind = [&bytes[..], b"\0"].concat();
+        for wrong in
+            [&bytes[..2], &behind, b"\xA2\0\0\0\0", b"\x9B\x7F\xFF\xFF\xFF\xFF\xFF\xFF\xFF"]
+        {
+            assert_eq!(Value::from_cbor(wrong, 8).unwrap_err().code(), "cbor", "{wrong:x?}");
+        }
+    }
 
     /// The scan refuses deeper items. A caller that forgets to scan must not overflow the stack either.
     #[test]

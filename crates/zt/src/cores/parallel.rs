@@ -64,11 +64,8 @@ pub(crate) fn bounded(threads: usize) -> rayon::ThreadPoolBuilder {
 ///
 /// # Errors
 ///
-/// [`crate::error::Fault::ThreadPool`] if the system refuses that many threads.
-pub(crate) fn on<R: Send>(
-    threads: Option<usize>,
-    work: impl FnOnce() -> Result<R> + Send,
-) -> Result<R> {
+/// [`crate::ErrorKind::Io`] if the system refuses that many threads; those of `work`.
+pub fn on<R: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
     #[cfg(feature = "rayon")]
     if let Some(threads) = threads {
         let pool = bounded(threads).build();

@@ -44,6 +44,8 @@ errors! {
     QUANTIZATION "quantization": File, "A weight of a quantized checkpoint lacks a part, or its parts do not fit each other.", "Fetch it again, with all shards and the settings beside them. The weight cannot be computed without the part.";
     REPLACED "replaced": System, "Another file took the file's name while it was edited.", "Edit the file that has the name now.";
     SCHEMA "schema": File, "A key of the manifest is missing, has the wrong type or is out of range.", "Report it to the file's writer. Other objects of the file can be read.";
+    SEAL "seal": File, "A seal breaks a rule of its format, or the file is no seal.", "Fetch the seal again from its author, or make one of a copy that you trust: `zt seal`.";
+    SEAL_MISMATCH "seal-mismatch": File, "A file does not have the bytes that its seal lists: a leaf differs, is zeros or is cut off, or the file is missing, short or long.", "`zt verify --seal` lists all wrong leaves, and `zt repair --seal SEAL --from URL` fetches these alone.";
     SHAPE_SIZE_MISMATCH "shape-size-mismatch": File, "The lengths of an object's components contradict its shape or each other.", "Report it to the file's writer. Never pad or cut: either of the two numbers may be wrong.";
     STRUCTURE_LIMIT "structure-limit": Limits, "In a file of another kind, the structures (groups, links, attributes) refer to each other too often or nest too deeply. Listing them would take more than the file's length justifies.", "Write the file again with fewer links.";
     TRUNCATED "truncated": File, "The file ends before its framing, its header or its data is complete.", "Fetch the rest: `zt verify` says from which byte on. Of a safetensors, GGUF, npz or PyTorch file, `zt repair -o OUT` saves what is whole. The manifest of a `.zt` file is at its end; without it, only a file that was edited can be repaired.";
@@ -104,6 +106,7 @@ pub const WARNINGS: &[WarningInfo] = &[
     WarningInfo { code: "quantized-scale", from: "`--logical`", meaning: "scales of a weight are zero, NaN or infinite; codes or scales are missing, so that the other part is no weight; or ComfyUI's scale is missing, and 1 is taken as ComfyUI does" },
     WarningInfo { code: "is-result", from: "deltas", meaning: "the base is the result of the deltas already; nothing was applied, and the result is the base" },
     WarningInfo { code: "base-unchecked", from: "deltas", meaning: "the values of the base were not compared with the delta's record; names and shapes may be another file's" },
+    WarningInfo { code: "sealed-as-bytes", from: "`seal`", meaning: "a file does not open as a model, or objects of it cannot be read; their bytes are sealed, and the seal has no identity of these tensors" },
     WarningInfo { code: "base-unused", from: "deltas", meaning: "a base was given, and the file is no delta; the base was not used" },
     WarningInfo { code: "architecture", from: "conversion", meaning: "the GGUF file has no `general.architecture`, and llama.cpp does not load it; the input is of another kind" },
     WarningInfo { code: "experimental", from: "conversion", meaning: "a SQUIZD file was written; no other program is known to read such files, so no other program has checked ours" },

@@ -1,0 +1,98 @@
+//! Where files are: a folder of this machine, or one of a store.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zt::{Error, FileSource, Source};
+use zt_foreign::{Folder, Opened};
+
+/// Files below a folder, which are read by their paths in it.
+#[derive(Clone)]
+pub struct Files {
+    folder: Arc<dyn Folder>,
+    path: PathBuf,
+}
+
+impl Files {
+    /// The files of a folder, which messages call `path`.
+    pub fn new(folder: Arc<dyn Folder>, path: impl Into<PathBuf>) -> Self {
+        Files { folder, path: path.into() }
+    }
+
+    /// The files below a folder of this machine. Links are followed.
+    pub fn local(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Files { folder: Arc::new(Local(path.clone())), path }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Arc<dyn Folder> {
+        &self.folder
+    }
+
+    /// The path or the URL of a file, for messages.
+    pub fn path_of(&self, name: &str) -> PathBuf {
+        // Windows takes both separators, and a URL has this one.
+        match self.path.to_str() {
+            Some(folder) if zt_foreign::is_url(folder) => {
+                format!("{}/{name}", folder.trim_end_matches('/')).into()
+            }
+            _ => self.path.join(name),
+        }
+    }
+
+    /// Opens files; `None` for one that is missing.
+    pub fn open(&self, names: &[&str]) -> Vec<Opened> {
+        let opened = self.folder.open(names).into_iter().zip(names);
+        let opened = opened.map(|(opened, name)| {
+            opened.map_err(|error: Error| error.with_path(&self.path_of(name)))
+        });
+        opened.collect()
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Files").field(&self.path).finish()
+    }
+}
+
+/// A folder of this machine.
+#[derive(Debug)]
+struct Local(PathBuf);
+
+impl Local {
+    fn open_one(&self, location: &str) -> Opened {
+        crate::decode::check_path(location)?;
+        match FileSource::open(self.0.join(location)).map_err(Error::from) {
+            Ok(source) => Ok(Some(Box::new(source) as Box<dyn Source>)),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Folder for Local {
+    fn open(&self, locations: &[&str]) -> Vec<Opened> {
+        locations.iter().map(|location| self.open_one(location)).collect()
+    }
+}
+
+fn is_missing(error: &Error) -> bool {
+    let kind = io::Error::from(error.clone()).kind();
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// A path below `folder`, with `/` between names; `None` for one that is not below it or not Unicode.
+pub(crate) fn relative(path: &Path, folder: &Path) -> Option<String> {
+    if let (Some(path), Some(folder)) = (path.to_str(), folder.to_str())
+        && zt_foreign::is_url(folder)
+    {
+        return path.strip_prefix(folder)?.strip_prefix('/').map(str::to_owned);
+    }
+    let below = path.strip_prefix(folder).ok()?;
+    let names = below.iter().map(|name| name.to_str()).collect::<Option<Vec<_>>>()?;
+    Some(names.join("/"))
+}

@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects, clippy::indexing_slicing)]
+
+mod check;
+mod contents;
+mod decode;
+mod fault;
+mod files;
+mod make;
+mod mend;
+mod seal;
+mod source;
+mod tracked;
+mod tree;
+mod walk;
+
+pub use check::{CheckOptions, Checked, Damage, Flaw, State, check};
+pub use contents::{Contents, Model};
+pub use fault::Fault;
+pub use files::Files;
+pub use make::{Made, SealOptions, seal};
+pub use mend::{Mended, mend};
+pub use seal::{Place, Seal, SealedFile, SealedModel, SealedTensor};
+pub use source::{SealedFolder, SealedSource};
+pub use tree::{LEAF, Sum};

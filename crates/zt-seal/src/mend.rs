@@ -1,0 +1,137 @@
+//! The wrong leaves of a file are replaced by right ones from another place.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use zt::container::memory::fetch;
+use zt::foreign::{AtomicFile, on_all_cores, on_threads};
+use zt::{Error, FileSource, Result, Source, Span};
+
+use crate::Flaw;
+use crate::check::{CheckOptions, State, check, is_zero};
+use crate::fault::Fault;
+use crate::files::Files;
+use crate::seal::{Seal, SealedFile};
+
+/// What a repair has done, or would do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Mended {
+    /// The number of bytes before; `None` for a file that was missing.
+    pub old_len: Option<u64>,
+    /// What was wrong.
+    pub flaws: Vec<Flaw>,
+    /// Bytes that were taken from the other place: those of the wrong leaves.
+    pub fetched: u64,
+    /// Whether the file was, or is to be, replaced.
+    pub changed: bool,
+}
+
+/// Compares the file at `path` with number `file` of the seal, and replaces it by one whose wrong leaves come from
+/// `from`, which is asked for only if there are any. Every leaf is checked again as it is written. The new file
+/// takes the name when it is whole and durable: until then, and after an error, the old one stays.
+///
+/// With `dry_run`, only compares.
+///
+/// # Errors
+///
+/// Code `seal-mismatch` if the other place has wrong bytes, too; `locked`; [`zt::ErrorKind::Io`]; those of `from`;
+/// an interruption.
+pub fn mend(
+    path: &Path,
+    seal: &Seal,
+    file: usize,
+    from: impl FnOnce() -> Result<Box<dyn Source>> + Send,
+    dry_run: bool,
+    options: &CheckOptions<'_>,
+) -> Result<Mended> {
+    let sealed = seal.files.get(file);
+    let sealed = sealed.ok_or_else(|| Fault::NotSealed { path: file.to_string() })?;
+    let (folder, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());
+    let name = name.and_then(|name| name.to_str()).ok_or(Fault::NotUnicode)?;
+    let checked = check(&Files::local(folder), seal, &[(file, name.to_owned())], &[], options)?;
+    let mut mended = Mended::default();
+    match checked.into_iter().next().map(|checked| checked.state) {
+        Some(State::Wrong { byte_len, flaws, .. }) => {
+            mended = Mended { old_len: Some(byte_len), flaws, changed: true, ..mended };
+        }
+        Some(State::Unread(error)) => return Err(error),
+        Some(State::Right) => {
+            mended.old_len = Some(sealed.byte_len);
+            return Ok(mended);
+        }
+        _ => {
+            return Err(
+                Error::from(std::io::Error::from(std::io::ErrorKind::NotFound)).with_path(path)
+            );
+        }
+    }
+    let lens = mended.flaws.iter().map(|flaw| flaw.span.byte_len());
+    mended.fetched = lens.fold(0, u64::strict_add);
+    if !dry_run {
+        on_threads(options.pool(), || {
+            let mending = Mending { seal, file, sealed, mended: &mended, options };
+            mending.write(path, from)
+        })?;
+    }
+    Ok(mended)
+}
+
+struct Mending<'m> {
+    seal: &'m Seal,
+    file: usize,
+    sealed: &'m SealedFile,
+    mended: &'m Mended,
+    options: &'m CheckOptions<'m>,
+}
+
+impl Mending<'_> {
+    fn write(&self, path: &Path, from: impl FnOnce() -> Result<Box<dyn Source>>) -> Result<()> {
+        /// Leaves that are in memory together.
+        const TOGETHER: usize = 16;
+        let mut new = AtomicFile::create(path)?;
+        let old = FileSource::open(path).map_err(|error| Error::from(error).with_path(path))?;
+        let source = if self.mended.flaws.is_empty() { None } else { Some(self.open(from)?) };
+        let all: Vec<u64> = (0..self.sealed.leaf_count()).collect();
+        for leaves in all.chunks(TOGETHER) {
+            let read =
+                on_all_cores(leaves.to_vec(), |leaf| self.leaf(leaf, &old, source.as_deref()));
+            for bytes in read? {
+                new.write_all(&bytes).map_err(|error| Error::from(error).with_path(path))?;
+                self.options.report(bytes.len() as u64)?;
+            }
+        }
+        new.publish()
+    }
+
+    /// The other place, with the first leaf of each range checked before anything is written.
+    fn open(&self, from: impl FnOnce() -> Result<Box<dyn Source>>) -> Result<Arc<dyn Source>> {
+        let source: Arc<dyn Source> = from()?.into();
+        let (expected, found) = (self.sealed.byte_len, source.byte_len());
+        if expected != found {
+            let path = self.sealed.path.clone();
+            return Err(Fault::Source(Box::new(Fault::Length { path, expected, found })).into());
+        }
+        let spans: Vec<Span> = self.mended.flaws.iter().map(|flaw| flaw.span).collect();
+        source.will_read_all(&spans);
+        Ok(source)
+    }
+
+    /// The right bytes of a leaf.
+    fn leaf(&self, leaf: u64, old: &FileSource, source: Option<&dyn Source>) -> Result<Vec<u8>> {
+        let span = self.sealed.leaf_span(leaf).unwrap_or_default();
+        let mut bytes = Vec::new();
+        let is_wrong = self.mended.flaws.iter().any(|flaw| flaw.leaves.contains(&leaf));
+        let from: &dyn Source = source.filter(|_| is_wrong).unwrap_or(old);
+        fetch(&mut bytes, from, span)?;
+        if self.sealed.has_leaf(leaf, &bytes) {
+            return Ok(bytes);
+        }
+        let tensors = self.seal.tensors_in(self.file, span).map(str::to_owned).collect();
+        let (path, zeros) = (self.sealed.path.clone(), is_zero(&bytes));
+        let fault = Fault::Leaf { path, leaf, span, zeros, tensors };
+        // Without `is_wrong`, the file has changed since it was compared.
+        Err(if is_wrong { Fault::Source(Box::new(fault)) } else { fault }.into())
+    }
+}
