@@ -24,7 +24,9 @@ pub use examine::{
     write_index,
 };
 
-pub use location::{BASE_UNUSED, Location, LocationOptions};
+pub use location::{BASE_UNUSED, Beside, Location, LocationOptions};
+/// Seals: which bytes of a copy are wrong.
+pub use zt_seal as seal;
 
 /// Opens what a user typed: a path, a folder, a URL, or `-` for stdin. [`Location::open`] takes options.
 ///

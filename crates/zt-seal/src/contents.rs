@@ -7,7 +7,7 @@ use zt::{Error, Result};
 use zt_convert::{FolderContents, Input, Kinds};
 
 use crate::fault::Fault;
-use crate::files::relative;
+use crate::files::{Files, relative};
 
 /// The files of a seal, below one folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,6 +71,17 @@ impl Contents {
         contents.files.sort_unstable();
         contents.models.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(contents)
+    }
+
+    /// One file, which is no model.
+    pub fn of_file(name: impl Into<String>) -> Self {
+        Contents { files: vec![name.into()], models: Vec::new() }
+    }
+
+    /// The bytes of all files; `None` for files of a store, which are not asked for it.
+    pub fn byte_len(&self, files: &Files) -> Option<u64> {
+        let len = |path: &String| Some(fs::metadata(files.path_of(path)).ok()?.len());
+        self.files.iter().map(len).try_fold(0u64, |sum, len| sum.checked_add(len?))
     }
 
     /// The files that an open file is read from, which lie below `folder`.

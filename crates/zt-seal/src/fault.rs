@@ -70,6 +70,14 @@ pub enum Fault {
         other.escape_debug()
     )]
     Ambiguous { one: String, other: String },
+    /// A folder was opened, and the seal does not say which file of it.
+    #[error("the seal has {count} models: open the file of one of them")]
+    Models { count: usize },
+    /// The model is put together from several files.
+    #[error(
+        "the model is in slices, which cannot be read with a seal: `zt verify --seal` compares the files"
+    )]
+    Slices,
     /// A sealed file is not there.
     #[error("\"{}\" is missing", path.escape_debug())]
     Missing { path: String },
@@ -102,8 +110,10 @@ impl From<Fault> for zt::Error {
             | Fault::Missing { .. } => (ErrorKind::DigestMismatch, codes::SEAL_MISMATCH),
             Fault::NotSealed { .. }
             | Fault::Ambiguous { .. }
+            | Fault::Models { .. }
             | Fault::NotUnicode
             | Fault::Outside => (ErrorKind::Misuse, codes::MISUSE),
+            Fault::Slices => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             _ => (ErrorKind::Malformed, codes::SEAL),
         };
         zt::Error::new(kind, code, fault)

@@ -32,6 +32,11 @@ impl Files {
         &self.folder
     }
 
+    /// The path or the URL of the folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The path or the URL of a file, for messages.
     pub fn path_of(&self, name: &str) -> PathBuf {
         // Windows takes both separators, and a URL has this one.
@@ -41,6 +46,15 @@ impl Files {
             }
             _ => self.path.join(name),
         }
+    }
+
+    /// The files of a folder below this one; of this one for an empty path.
+    pub fn below(&self, folder: &str) -> Self {
+        if folder.is_empty() {
+            return self.clone();
+        }
+        let below = Below { files: self.clone(), folder: folder.to_owned() };
+        Files { folder: Arc::new(below), path: self.path_of(folder) }
     }
 
     /// Opens files; `None` for one that is missing.
@@ -56,6 +70,21 @@ impl Files {
 impl fmt::Debug for Files {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Files").field(&self.path).finish()
+    }
+}
+
+/// A folder in another one.
+#[derive(Debug)]
+struct Below {
+    files: Files,
+    folder: String,
+}
+
+impl Folder for Below {
+    fn open(&self, locations: &[&str]) -> Vec<Opened> {
+        let paths = locations.iter().map(|location| format!("{}/{location}", self.folder));
+        let paths: Vec<String> = paths.collect();
+        self.files.open(&paths.iter().map(String::as_str).collect::<Vec<_>>())
     }
 }
 

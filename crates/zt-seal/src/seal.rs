@@ -162,6 +162,33 @@ impl Seal {
         }
     }
 
+    /// A file that is not in a folder of its own, if there is one: a folder that has it is the sealed one.
+    pub fn top(&self) -> Option<&str> {
+        self.files.iter().map(|file| file.path.as_str()).find(|path| !path.contains('/'))
+    }
+
+    /// The number of the file that opens the only model.
+    ///
+    /// # Errors
+    ///
+    /// Code `misuse` if there is no model, or if there are several; `unsupported` if no single file opens it.
+    pub fn only_model(&self) -> Result<usize> {
+        let [model] = &self.models[..] else {
+            return Err(Fault::Models { count: self.models.len() }.into());
+        };
+        self.position(&model.path).ok_or_else(|| Fault::Slices.into())
+    }
+
+    /// The numbers of the files of a model: the one that opens it, and those with bytes of its tensors.
+    pub fn files_of(&self, model: &SealedModel) -> Vec<usize> {
+        let places = model.tensors.iter().flat_map(|tensor| &tensor.places);
+        let mut files: Vec<usize> = places.map(|place| place.file).collect();
+        files.extend(self.position(&model.path));
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// The tensors with bytes in `span` of a file, in the order of their names.
     pub fn tensors_in(&self, file: usize, span: Span) -> impl Iterator<Item = &str> {
         let is_in = move |place: &Place| {

@@ -241,6 +241,17 @@ impl SealedFolder {
         SealedFolder { files, seal, prefix, recent: Arc::default() }
     }
 
+    /// Opens the file `name` of this folder, which should be the file `path` of the seal.
+    ///
+    /// # Errors
+    ///
+    /// As [`SealedSource::new`]; code `seal-mismatch` if it is missing.
+    pub fn open_as(&self, name: &str, path: &str) -> Result<SealedSource> {
+        let opened = self.files.open(&[name]).pop().unwrap_or(Ok(None))?;
+        let inner = opened.ok_or_else(|| Fault::Missing { path: path.to_owned() })?;
+        self.source(path, inner)
+    }
+
     /// A file in this folder, by its path in the seal, from the source that has it.
     ///
     /// # Errors

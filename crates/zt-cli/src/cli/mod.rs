@@ -62,6 +62,7 @@ commands! {
     Report: report,
     Verify: verify,
     Hash: hash,
+    Seal: seal,
     Convert: convert,
     /// Merge files, or the shards of a set, into one file
     ///

@@ -29,6 +29,7 @@ pub(crate) mod rename;
 pub(crate) mod repair;
 pub(crate) mod report;
 pub(crate) mod rm;
+pub(crate) mod seal;
 pub(crate) mod show;
 pub(crate) mod split;
 pub(crate) mod stats;

@@ -3,6 +3,7 @@
 //! ```text
 //! place    a path, a folder, a URL or `-`: opened, read, written
 //! options  how it is opened: kinds, a base and deltas, the stores of URLs
+//! sealed   the files beside it, and reading with a seal
 //! stdin    what `-` stands for
 //! ```
 //!
@@ -10,7 +11,9 @@
 
 mod options;
 mod place;
+mod sealed;
 mod stdin;
 
 pub use options::LocationOptions;
 pub use place::{BASE_UNUSED, Location};
+pub use sealed::Beside;

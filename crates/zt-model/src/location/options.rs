@@ -1,9 +1,12 @@
 //! How a location is opened.
 
+use std::sync::Arc;
+
 use zt::Progress;
 use zt_convert::{InputOptions, Kinds};
 #[cfg(feature = "remote")]
 use zt_remote::RemoteOptions;
+use zt_seal::Seal;
 
 use crate::delta::Check;
 use crate::location::Location;
@@ -22,6 +25,8 @@ pub struct LocationOptions<'p> {
     pub base: Vec<Location>,
     /// What is checked of the base and of the result.
     pub check: Check,
+    /// The seal that every byte of the file is compared with as it is read. A base has none.
+    pub seal: Option<Arc<Seal>>,
     /// Called with the bytes of stdin as they are copied.
     pub progress: Option<Progress<'p>>,
     /// The connections to the stores of URLs.
@@ -56,6 +61,12 @@ impl LocationOptions<'_> {
     /// Sets [`check`](field@Self::check).
     pub const fn check(mut self, check: Check) -> Self {
         self.check = check;
+        self
+    }
+
+    /// Sets [`seal`](field@Self::seal).
+    pub fn seal(mut self, seal: impl Into<Arc<Seal>>) -> Self {
+        self.seal = Some(seal.into());
         self
     }
 

@@ -44,9 +44,9 @@ pub const BASE_UNUSED: &str = "base-unused";
 #[derive(Clone, PartialEq, Eq)]
 pub struct Location {
     /// The path; for messages, if it is not one.
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// With its secrets, which are never shown.
-    url: Option<String>,
+    pub(super) url: Option<String>,
 }
 
 /// What is done with a URL. A build without the feature `remote` refuses it.
@@ -62,6 +62,7 @@ macro_rules! of_store {
         run()
     }};
 }
+pub(super) use of_store;
 
 impl Location {
     /// The place that `typed` means. It need not exist.
@@ -102,7 +103,7 @@ impl Location {
     /// feature `remote`; `misuse` if stdin was read before.
     pub fn open(&self, options: &LocationOptions<'_>) -> Result<Input> {
         let Some((base, earlier)) = options.base.split_first() else {
-            return self.open_alone(&options.input, options);
+            return self.open_first(&options.input, options);
         };
         // Deltas are of codes.
         let stored = options.input.clone().logical(None);
@@ -120,7 +121,7 @@ impl Location {
         of_file: &InputOptions,
         options: &LocationOptions<'_>,
     ) -> Result<Input> {
-        let input = self.open_alone(of_file, options)?;
+        let input = self.open_first(of_file, options)?;
         if !is_delta(input.file()) {
             let message = "the file is no delta, so the base was not used";
             let file = input.file().with_warnings([Warning::new(BASE_UNUSED, message)])?;
@@ -138,6 +139,14 @@ impl Location {
         let mut deltas: Vec<Input> = earlier.iter().map(whole).collect::<Result<_>>()?;
         deltas.push(input);
         Patch::new(&base, &deltas).check(options.check).open()
+    }
+
+    /// The file that was typed, and not its base.
+    fn open_first(&self, input: &InputOptions, options: &LocationOptions<'_>) -> Result<Input> {
+        match &options.seal {
+            Some(seal) => self.open_sealed(seal, input, options),
+            None => self.open_alone(input, options),
+        }
     }
 
     fn open_alone(&self, input: &InputOptions, options: &LocationOptions<'_>) -> Result<Input> {
@@ -235,7 +244,7 @@ impl Location {
         written.map_err(|error| self.blame(error))
     }
 
-    fn blame(&self, error: Error) -> Error {
+    pub(super) fn blame(&self, error: Error) -> Error {
         error.with_path(&self.path)
     }
 }

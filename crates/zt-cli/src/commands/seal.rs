@@ -1,0 +1,138 @@
+//! `zt seal`: a side file with the digests of files, leaves and tensors.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use zt::Digest;
+use zt::foreign::AtomicFile;
+use zt_model::Beside;
+use zt_model::seal::{Contents, Made, Seal, SealOptions, seal};
+
+use crate::args::jobs::Jobs;
+use crate::failure::{Exit, Failure};
+use crate::files::kinds;
+use crate::files::remote::{self, RemoteArgs, expect_local, location};
+use crate::output::Output;
+use crate::output::json::{object, path_text, warnings};
+use crate::output::progress::Progress;
+use crate::output::size::human;
+use crate::output::text::{self, count};
+use crate::output::value::hex;
+
+/// Write a seal: a small file with digests of files, of each MiB of them, and of tensors
+///
+/// `zt verify --seal` then says which bytes of a copy are wrong, `zt repair --seal` fetches these alone, and
+/// `--seal` of commands that read compares what they read. For a folder, all files are sealed, also those that are
+/// no tensors; hidden files and files that end in .seal or .sig are left out. For the index of a set, the set.
+///
+/// A seal says what the files are now, and not whether they are sound: `zt verify` does.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The file, the index of a set, or the folder; or the URL of a file
+    file: PathBuf,
+    /// The seal to write
+    #[arg(value_name = "OUT", required_unless_present = "output")]
+    to: Option<PathBuf>,
+    /// OUT, in the place of the second file
+    #[arg(short, long, alias = "out", value_name = "OUT", conflicts_with = "to")]
+    output: Option<PathBuf>,
+    /// Replace OUT if it exists
+    #[arg(short, long)]
+    force: bool,
+    #[command(flatten)]
+    jobs: Jobs,
+    #[command(flatten)]
+    remote: RemoteArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  zt seal models/llama -o llama.seal
+  zt seal model.safetensors.index.json -o model.seal
+  zt verify models/llama --seal llama.seal
+  zt repair models/llama/model.safetensors --seal llama.seal --from https://host/llama/
+
+Keys of --json: `file`, `output`, `files` and `models` (each with `file`, `content` and `tensors`, a number),
+`bytes` of all files, `leaves`, `seal_size`, `sha256` of the seal, `warnings`.";
+
+pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
+    let Arguments { file, to, output: given, force, jobs, remote } = arguments;
+    let Some(out) = given.as_ref().or(to.as_ref()) else {
+        return Err(Failure::misuse("expected OUT"));
+    };
+    expect_local(out, "the seal must be a file of this machine")?;
+    if zt_convert::is_same_file(out, file) {
+        return Err(Failure::overwrite(out, "is the input"));
+    }
+    if !*force && out.symlink_metadata().is_ok() {
+        return Err(Failure::overwrite(out, "exists; --force replaces it"));
+    }
+    let made = make(file, out, jobs, remote)?;
+    let bytes = made.seal.to_bytes()?;
+    let mut written = if *force { AtomicFile::create(out)? } else { AtomicFile::create_new(out)? };
+    written.write_all(&bytes).map_err(|error| zt::Error::from(error).with_path(out))?;
+    written.publish()?;
+    print(file, out, &made, bytes.len() as u64, output)?;
+    Ok(Exit::Ok)
+}
+
+fn make(file: &Path, out: &Path, jobs: &Jobs, remote: &RemoteArgs) -> Result<Made, Failure> {
+    let place = location(file);
+    let options = remote::options(remote);
+    let Beside { files, name, .. } = place.beside(None, &options)?;
+    let contents = match &name {
+        None => Contents::of_folder(kinds::table(), file, Some(out))?,
+        Some(name) => {
+            let opened = place.open(&options);
+            match opened {
+                Ok(input) => Contents::of_input(&input, files.path())?,
+                // A file that is no model has bytes.
+                Err(error) if error.code() == zt::codes::UNKNOWN_KIND => Contents::of_file(name),
+                Err(error) => return Err(Failure::Refused(error)),
+            }
+        }
+    };
+    let progress = Progress::new(contents.byte_len(&files));
+    let report = |bytes| progress.report(bytes);
+    let options = SealOptions::new().threads(jobs.threads()).progress(zt::Progress::new(&report));
+    Ok(seal(kinds::table(), &files, &contents, &options)?)
+}
+
+fn print(
+    file: &Path,
+    out: &Path,
+    made: &Made,
+    seal_size: u64,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let Seal { files, models, .. } = &made.seal;
+    let bytes = files.iter().fold(0u64, |sum, file| sum.saturating_add(file.byte_len));
+    if output.json {
+        let models = models.iter().map(|model| {
+            object! {
+                file: &model.path,
+                content: model.content.map(|sum| Digest::Sha256(sum).to_string()),
+                tensors: model.tensors.len(),
+            }
+        });
+        return output.document(&object! {
+            file: path_text(file),
+            output: path_text(out),
+            files: files.len(),
+            models: models.collect::<Vec<_>>(),
+            bytes: bytes,
+            leaves: files.iter().map(|file| file.leaf_count()).sum::<u64>(),
+            seal_size: seal_size,
+            sha256: hex(&made.seal.sha256()?),
+            warnings: warnings(&made.warnings),
+        });
+    }
+    output.warnings_about(file, &made.warnings);
+    let tensors = models.iter().map(|model| model.tensors.len() as u64).sum();
+    let files = count(files.len() as u64, "file", "files");
+    let tensors = count(tensors, "tensor", "tensors");
+    let (bytes, size) = (human(bytes), human(seal_size));
+    output.line(&format!("{}: {files}, {tensors}, {bytes} sealed in {size}", text::path(out)))
+}
