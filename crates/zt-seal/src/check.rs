@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use zt::foreign::on_threads;
 use zt::{Error, Progress, Result, Source, Span};
 use zt_foreign::Opened;
 
-use crate::fault::Fault;
+use crate::fault::in_tensors;
 use crate::files::Files;
 use crate::seal::{Seal, SealedFile};
 use crate::tree::LEAF;
@@ -281,8 +282,7 @@ impl Check<'_> {
             return State::Right;
         }
         for flaw in &mut flaws {
-            flaw.tensors = self.seal.tensors_in(at, flaw.span).map(str::to_owned).collect();
-            flaw.tensors.dedup();
+            flaw.name_tensors(self.seal, at);
         }
         State::Wrong { byte_len, flaws, is: None }
     }
@@ -290,7 +290,7 @@ impl Check<'_> {
     /// The file of the seal that has these bytes, other than `but`.
     fn identify(&self, opened: Opened, byte_len: u64, but: &str) -> Result<Option<String>> {
         let Ok(Some(source)) = opened else { return Ok(None) };
-        let source: std::sync::Arc<dyn Source> = source.into();
+        let source: Arc<dyn Source> = source.into();
         let alike =
             self.seal.files.iter().filter(|file| file.byte_len == byte_len && file.path != but);
         for sealed in alike.filter(|file| file.byte_len > 0) {
@@ -300,8 +300,7 @@ impl Check<'_> {
             if !read.is_ok_and(|bytes| sealed.has_leaf(0, bytes)) {
                 continue;
             }
-            let mut job =
-                Some(Job { at: 0, byte_len, source: std::sync::Arc::clone(&source), chain: () });
+            let mut job = Some(Job { at: 0, byte_len, source: Arc::clone(&source), chain: () });
             let mut is_same = false;
             walk(
                 Shape::new(self.options.threads, false),
@@ -342,14 +341,38 @@ impl Checked {
 }
 
 impl Flaw {
-    /// The error of reading these bytes.
-    pub fn to_fault(&self, path: &str) -> Fault {
-        Fault::Leaf {
-            path: path.to_owned(),
-            leaf: self.leaves.start,
-            span: self.span,
-            zeros: self.damage == Damage::Zeros,
-            tensors: self.tensors.clone(),
-        }
+    /// What is wrong with one leaf, which has these bytes.
+    pub(crate) fn of_leaf(seal: &Seal, file: usize, leaf: u64, bytes: &[u8]) -> Self {
+        let span = seal.files.get(file).and_then(|file| file.leaf_span(leaf)).unwrap_or_default();
+        let damage = if is_zero(bytes) { Damage::Zeros } else { Damage::Other };
+        let mut flaw = Flaw { leaves: leaf..leaf.strict_add(1), span, damage, tensors: Vec::new() };
+        flaw.name_tensors(seal, file);
+        flaw
+    }
+
+    pub(crate) fn name_tensors(&mut self, seal: &Seal, file: usize) {
+        let mut tensors: Vec<String> =
+            seal.tensors_in(file, self.span).map(str::to_owned).collect();
+        tensors.sort_unstable();
+        tensors.dedup();
+        self.tensors = tensors;
+    }
+
+    /// The text about these leaves of the file `name`: `leaf 17 of model.zt: bytes 17825792..18874368 differ from
+    /// the seal, in w`.
+    pub fn of(&self, name: &str) -> String {
+        let Range { start, end } = self.leaves;
+        let leaves = match end.saturating_sub(start) {
+            0 | 1 => format!("leaf {start}"),
+            _ => format!("leaves {start}..{end}"),
+        };
+        let damage = match self.damage {
+            Damage::Other => "differ from the seal",
+            Damage::Zeros => "are zeros, and the seal has others",
+            Damage::Cut => "are missing or incomplete",
+        };
+        let (from, to) = (self.span.offset(), self.span.end());
+        let (name, tensors) = (name.escape_debug(), in_tensors(&self.tensors));
+        format!("{leaves} of {name}: bytes {from}..{to} {damage}{tensors}")
     }
 }

@@ -1,10 +1,11 @@
 //! Which files are sealed, and which of them are models.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use zt::{Error, Result};
-use zt_convert::{FolderContents, Input, Kinds};
+use zt_convert::{CHECKPOINT_METADATA, FolderContents, Input, Kinds};
 
 use crate::fault::Fault;
 use crate::files::{Files, relative};
@@ -31,46 +32,44 @@ pub struct Model {
 
 impl Contents {
     /// All files of a folder, and of the folders in it. Left out are hidden files and folders, except the
-    /// `.metadata` of a checkpoint; links to folders; files that end in `.seal` or `.sig`, which are about the
-    /// others; and `output`.
+    /// `.metadata` of a checkpoint; links to folders; the blobs of a cache of the Hub, which its snapshots have;
+    /// files that end in `.seal` or `.sig`, which are about the others; and `output`.
     ///
     /// # Errors
     ///
     /// [`zt::ErrorKind::Io`] if a folder cannot be read; code `misuse` for a name that is not Unicode.
     pub fn of_folder(kinds: &Kinds, folder: &Path, output: Option<&Path>) -> Result<Self> {
-        let output = output.and_then(|path| fs::canonicalize(path).ok());
-        let is_output = |path: &Path| {
-            output
-                .as_ref()
-                .is_some_and(|output| fs::canonicalize(path).is_ok_and(|it| it == *output))
-        };
-        let name_of = |path: &Path| {
-            let name = relative(path, folder);
-            name.ok_or_else(|| Error::from(Fault::NotUnicode).with_path(path))
-        };
         let mut contents = Contents::default();
-        let mut folders = vec![folder.to_owned()];
-        while let Some(inner) = folders.pop() {
-            let found = FolderContents::of(kinds, &inner)?;
-            for path in files_in(&inner)? {
-                if !is_output(&path) {
-                    contents.files.push(name_of(&path)?);
-                }
+        for (inner, files) in folders_in(folder, output)? {
+            for path in &files {
+                contents.files.push(name_of(path, folder)?);
             }
-            for path in &found.files {
-                let is_slices = *path == inner;
-                let parts = if is_slices { kinds.slices_in(path) } else { Vec::new() };
-                if is_output(path) {
+            for path in FolderContents::of(kinds, &inner)?.files {
+                let is_slices = path == inner;
+                if !is_slices && !files.contains(&path) {
                     continue;
                 }
-                let parts = parts.iter().map(|part| name_of(part)).collect::<Result<_>>()?;
-                contents.models.push(Model { path: name_of(path)?, parts });
+                let parts = if is_slices { kinds.slices_in(&path) } else { Vec::new() };
+                let parts =
+                    parts.iter().map(|part| name_of(part, folder)).collect::<Result<_>>()?;
+                contents.models.push(Model { path: name_of(&path, folder)?, parts });
             }
-            folders.extend(found.folders);
         }
         contents.files.sort_unstable();
         contents.models.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         Ok(contents)
+    }
+
+    /// The paths of the files alone, sorted: which of them are models is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Contents::of_folder`].
+    pub fn names_in(folder: &Path, output: Option<&Path>) -> Result<Vec<String>> {
+        let files = folders_in(folder, output)?.into_iter().flat_map(|(_, files)| files);
+        let mut names = files.map(|path| name_of(&path, folder)).collect::<Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// One file, which is no model.
@@ -90,11 +89,11 @@ impl Contents {
     ///
     /// Code `misuse` for a file outside the folder, or with a name that is not Unicode.
     pub fn of_input(input: &Input, folder: &Path) -> Result<Self> {
-        let name_of = |path: &PathBuf| {
+        let name_in = |path: &PathBuf| {
             let name = relative(path, folder).filter(|name| !name.is_empty());
             name.ok_or_else(|| Error::from(Fault::Outside).with_path(path))
         };
-        let mut files = input.paths().iter().map(name_of).collect::<Result<Vec<_>>>()?;
+        let mut files = input.paths().iter().map(name_in).collect::<Result<Vec<_>>>()?;
         let models = files.first().map(|first| Model { path: first.clone(), parts: Vec::new() });
         files.sort_unstable();
         files.dedup();
@@ -102,20 +101,46 @@ impl Contents {
     }
 }
 
-/// The regular files of a folder that are sealed.
-fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
-    let blame = |error: std::io::Error| Error::from(error).with_path(folder);
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(blame)? {
-        let entry = entry.map_err(blame)?;
-        let (name, path) = (entry.file_name(), entry.path());
-        let name = name.as_encoded_bytes();
-        let is_hidden =
-            name.starts_with(b".") && name != zt_convert::CHECKPOINT_METADATA.as_bytes();
-        let is_about = name.ends_with(b".seal") || name.ends_with(b".sig");
-        if !is_hidden && !is_about && path.is_file() {
-            files.push(path);
+fn name_of(path: &Path, folder: &Path) -> Result<String> {
+    let name = relative(path, folder);
+    name.ok_or_else(|| Error::from(Fault::NotUnicode).with_path(path))
+}
+
+/// A folder, and the files in it that are sealed, sorted.
+type FilesIn = (PathBuf, Vec<PathBuf>);
+
+/// The folder and all folders below it.
+fn folders_in(folder: &Path, output: Option<&Path>) -> Result<Vec<FilesIn>> {
+    let output = output.and_then(|path| fs::canonicalize(path).ok());
+    let is_output = |path: &Path| {
+        output.as_ref().is_some_and(|it| fs::canonicalize(path).is_ok_and(|path| path == *it))
+    };
+    let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    // A stack, because folders may be nested deeper than calls.
+    while let Some(inner) = folders.pop() {
+        let blame = |error: io::Error| Error::from(error).with_path(&inner);
+        let (mut files, mut below) = (Vec::new(), Vec::new());
+        for entry in fs::read_dir(&inner).map_err(blame)? {
+            let entry = entry.map_err(blame)?;
+            let (name, path) = (entry.file_name(), entry.path());
+            let name = name.as_encoded_bytes();
+            if name.starts_with(b".") && name != CHECKPOINT_METADATA.as_bytes() {
+                continue;
+            }
+            let is_about = name.ends_with(b".seal") || name.ends_with(b".sig");
+            if entry.file_type().map_err(blame)?.is_dir() {
+                below.push(path);
+            } else if !is_about && path.is_file() && !is_output(&path) {
+                files.push(path);
+            }
         }
+        if below.contains(&inner.join("snapshots")) {
+            let blobs = inner.join("blobs");
+            below.retain(|path| *path != blobs);
+        }
+        files.sort_unstable();
+        folders.append(&mut below);
+        found.push((inner, files));
     }
-    Ok(files)
+    Ok(found)
 }

@@ -1,6 +1,8 @@
 //! Why a seal is refused, and how bytes differ from it.
 
-use zt::{ErrorKind, Span, codes};
+use zt::{ErrorKind, codes};
+
+use crate::check::Flaw;
 
 /// The error of a seal, or of bytes that are not those of the seal.
 #[derive(Debug, thiserror::Error)]
@@ -48,15 +50,8 @@ pub enum Fault {
     )]
     Length { path: String, expected: u64, found: u64 },
     /// A leaf has other bytes.
-    #[error(
-        "leaf {leaf} of \"{}\": bytes {}..{} {}{}",
-        path.escape_debug(),
-        span.offset(),
-        span.end(),
-        if *zeros { "are zeros, and the seal has others" } else { "differ from the seal" },
-        in_tensors(tensors)
-    )]
-    Leaf { path: String, leaf: u64, span: Span, zeros: bool, tensors: Vec<String> },
+    #[error("{}", flaw.of(path))]
+    Leaf { path: String, flaw: Box<Flaw> },
     /// The source of a repair has other bytes as well.
     #[error("the source of the repair is wrong, too: {0}")]
     Source(Box<Fault>),
@@ -89,8 +84,8 @@ pub enum Fault {
     Outside,
 }
 
-/// The text for the tensors that a leaf belongs to.
-fn in_tensors(tensors: &[String]) -> String {
+/// The text for the tensors that leaves belong to.
+pub(crate) fn in_tensors(tensors: &[String]) -> String {
     const SHOWN: usize = 3;
     let names = tensors.iter().take(SHOWN).map(|name| name.escape_debug().to_string());
     let names = names.collect::<Vec<_>>().join(", ");

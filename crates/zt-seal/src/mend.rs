@@ -8,8 +8,7 @@ use zt::container::memory::fetch;
 use zt::foreign::{AtomicFile, on_all_cores, on_threads};
 use zt::{Error, FileSource, Result, Source, Span};
 
-use crate::Flaw;
-use crate::check::{CheckOptions, State, check, is_zero};
+use crate::check::{CheckOptions, Damage, Flaw, State, check};
 use crate::fault::Fault;
 use crate::files::Files;
 use crate::seal::{Seal, SealedFile};
@@ -61,10 +60,13 @@ pub fn mend(
             mended.old_len = Some(sealed.byte_len);
             return Ok(mended);
         }
+        // All of it is missing.
         _ => {
-            return Err(
-                Error::from(std::io::Error::from(std::io::ErrorKind::NotFound)).with_path(path)
-            );
+            let span = Span::new(0, sealed.byte_len).unwrap_or_default();
+            let leaves = 0..sealed.leaf_count();
+            let mut flaw = Flaw { leaves, span, damage: Damage::Cut, tensors: Vec::new() };
+            flaw.name_tensors(seal, file);
+            mended = Mended { flaws: vec![flaw], changed: true, ..mended };
         }
     }
     let lens = mended.flaws.iter().map(|flaw| flaw.span.byte_len());
@@ -90,22 +92,25 @@ impl Mending<'_> {
     fn write(&self, path: &Path, from: impl FnOnce() -> Result<Box<dyn Source>>) -> Result<()> {
         /// Leaves that are in memory together.
         const TOGETHER: usize = 16;
+        let blame = |error: Error| error.with_path(path);
         let mut new = AtomicFile::create(path)?;
-        let old = FileSource::open(path).map_err(|error| Error::from(error).with_path(path))?;
+        let old = self.mended.old_len.map(|_| FileSource::open(path));
+        let old = old.transpose().map_err(|error| blame(error.into()))?;
         let source = if self.mended.flaws.is_empty() { None } else { Some(self.open(from)?) };
         let all: Vec<u64> = (0..self.sealed.leaf_count()).collect();
         for leaves in all.chunks(TOGETHER) {
-            let read =
-                on_all_cores(leaves.to_vec(), |leaf| self.leaf(leaf, &old, source.as_deref()));
+            let read = on_all_cores(leaves.to_vec(), |leaf| {
+                self.leaf(leaf, old.as_ref(), source.as_deref())
+            });
             for bytes in read? {
-                new.write_all(&bytes).map_err(|error| Error::from(error).with_path(path))?;
+                new.write_all(&bytes).map_err(|error| blame(error.into()))?;
                 self.options.report(bytes.len() as u64)?;
             }
         }
         new.publish()
     }
 
-    /// The other place, with the first leaf of each range checked before anything is written.
+    /// The other place, which has the right length. All that is needed of it is announced.
     fn open(&self, from: impl FnOnce() -> Result<Box<dyn Source>>) -> Result<Arc<dyn Source>> {
         let source: Arc<dyn Source> = from()?.into();
         let (expected, found) = (self.sealed.byte_len, source.byte_len());
@@ -119,18 +124,24 @@ impl Mending<'_> {
     }
 
     /// The right bytes of a leaf.
-    fn leaf(&self, leaf: u64, old: &FileSource, source: Option<&dyn Source>) -> Result<Vec<u8>> {
+    fn leaf(
+        &self,
+        leaf: u64,
+        old: Option<&FileSource>,
+        source: Option<&dyn Source>,
+    ) -> Result<Vec<u8>> {
         let span = self.sealed.leaf_span(leaf).unwrap_or_default();
         let mut bytes = Vec::new();
         let is_wrong = self.mended.flaws.iter().any(|flaw| flaw.leaves.contains(&leaf));
-        let from: &dyn Source = source.filter(|_| is_wrong).unwrap_or(old);
-        fetch(&mut bytes, from, span)?;
+        let old = old.map(|old| old as &dyn Source);
+        let from = source.filter(|_| is_wrong).or(old);
+        let missing = || Fault::Missing { path: self.sealed.path.clone() };
+        fetch(&mut bytes, from.ok_or_else(missing)?, span)?;
         if self.sealed.has_leaf(leaf, &bytes) {
             return Ok(bytes);
         }
-        let tensors = self.seal.tensors_in(self.file, span).map(str::to_owned).collect();
-        let (path, zeros) = (self.sealed.path.clone(), is_zero(&bytes));
-        let fault = Fault::Leaf { path, leaf, span, zeros, tensors };
+        let flaw = Box::new(Flaw::of_leaf(self.seal, self.file, leaf, &bytes));
+        let fault = Fault::Leaf { path: self.sealed.path.clone(), flaw };
         // Without `is_wrong`, the file has changed since it was compared.
         Err(if is_wrong { Fault::Source(Box::new(fault)) } else { fault }.into())
     }

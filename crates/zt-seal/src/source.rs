@@ -9,7 +9,7 @@ use zt::container::memory::fetch;
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Folder, Opened};
 
-use crate::check::is_zero;
+use crate::check::Flaw;
 use crate::fault::Fault;
 use crate::files::Files;
 use crate::seal::{Seal, SealedFile};
@@ -90,10 +90,8 @@ impl SealedSource {
             return Err(Fault::NotSealed { path: self.file.to_string() });
         };
         if !sealed.has_leaf(leaf, bytes) {
-            let span = sealed.leaf_span(leaf).unwrap_or_default();
-            let tensors = self.seal.tensors_in(self.file, span).map(str::to_owned).collect();
-            let (path, zeros) = (sealed.path.clone(), is_zero(bytes));
-            return Err(Fault::Leaf { path, leaf, span, zeros, tensors });
+            let flaw = Box::new(Flaw::of_leaf(&self.seal, self.file, leaf, bytes));
+            return Err(Fault::Leaf { path: sealed.path.clone(), flaw });
         }
         if let Some((word, bit)) = self.word(leaf) {
             word.fetch_or(bit, Ordering::Release);

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::{fs, io};
 
 use clap::Args;
@@ -11,6 +12,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use zt::foreign::Kind;
 use zt::{ErrorKind, File, FloatType};
 use zt_convert::{Input, Logical, MlDtype, Names};
+use zt_model::seal::Seal;
 use zt_model::{BASE_UNUSED, Check, LocationOptions};
 
 use crate::args::select::SelectArgs;
@@ -18,6 +20,7 @@ use crate::failure::Failure;
 use crate::files::kinds;
 use crate::files::limit::explained;
 use crate::files::remote::{self, RemoteArgs, location};
+use crate::files::seals;
 use crate::output::Output;
 use crate::output::absent::Absent;
 use crate::output::progress::Progress;
@@ -73,6 +76,14 @@ pub(crate) struct InputArgs {
     /// Read a quantized checkpoint as the weights that its codes and scales mean; config.json beside it is read, too
     #[arg(hide_short_help = true, long, display_order = 84)]
     pub(crate) logical: bool,
+
+    /// Compare what is read with this seal of `zt seal`: a wrong leaf of 1 MiB is an error
+    #[arg(hide_short_help = true, long, value_name = "SEAL", display_order = 85)]
+    pub(crate) seal: Option<PathBuf>,
+
+    /// The seal, once it was read.
+    #[arg(skip)]
+    read_seal: OnceLock<Arc<Seal>>,
 
     /// What is checked of BASE. A command that shows no values asks for less.
     #[arg(skip)]
@@ -242,6 +253,13 @@ impl InputArgs {
         }
         input.follow_links = self.follow_links;
         input.truncated = true;
+        if let Some(path) = &self.seal {
+            let seal = match self.read_seal.get() {
+                Some(seal) => Arc::clone(seal),
+                None => seals::read(path, &options)?,
+            };
+            options.seal = Some(Arc::clone(self.read_seal.get_or_init(|| seal)));
+        }
         Ok(options)
     }
 }

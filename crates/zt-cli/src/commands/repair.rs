@@ -1,5 +1,7 @@
 //! `zt repair`: repair a truncated or damaged `.zt` file.
 
+mod sealed;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +22,7 @@ use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
 use crate::files::kinds;
 use crate::files::path::is_stdout;
-use crate::files::remote::expect_local;
+use crate::files::remote::{RemoteArgs, expect_local};
 use crate::files::stdin::refuse_stdin;
 use crate::output::Output;
 use crate::output::json::{ErrorBody, object, path_text, warnings};
@@ -38,6 +40,9 @@ use crate::output::text::{self, count, left_out};
 /// A file of another kind is never changed. With -o, its objects that are whole are written to OUT, as
 /// `convert --skip-damaged` does. A .zt file whose end never arrived has no manifest: then names, shapes
 /// and types are unknown, and nothing can be saved.
+///
+/// With --seal, only wrong leaves are taken from PLACE, each is checked, and the whole file is replaced at once. If
+/// PLACE is wrong, too, that is an error, and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -52,6 +57,12 @@ pub(crate) struct Arguments {
     /// Print what would be done, and change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
+    /// Compare FILE, which may be of any kind or a folder, with this seal, and replace its wrong leaves of 1 MiB
+    #[arg(long, value_name = "SEAL", requires = "from")]
+    seal: Option<PathBuf>,
+    /// Where right leaves come from: a file or a folder, or the URL of one
+    #[arg(long, value_name = "PLACE", requires = "seal")]
+    from: Option<PathBuf>,
     /// Offset of the manifest to use, if there are several; --dry-run lists them
     #[arg(long, value_name = "OFFSET")]
     manifest: Option<u64>,
@@ -62,6 +73,8 @@ pub(crate) struct Arguments {
     wait: WaitArgs,
     #[command(flatten)]
     jobs: Jobs,
+    #[command(flatten)]
+    remote: RemoteArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -71,6 +84,7 @@ Examples:
   zt repair model.zt -o saved.zt
   zt repair model.zt -o older.zt --manifest 4160
   zt repair cut.safetensors -o whole.safetensors
+  zt repair model.safetensors --seal model.seal --from https://host/model.safetensors
 
 Exit: 0  FILE is sound, repaired, or saved completely
       1  something is lost, or FILE must be saved with -o
@@ -94,6 +108,9 @@ Keys of --json:
                              `length` and `decoded_length`
   exhaustive                 false if not all candidates for a manifest were checked
   error                      why FILE does not open
+With --seal: `file`, `seal`, `from`, `dry_run`, `verdict` (`sound` or `mendable`), `changed`, `old_file_size`,
+`file_size`, `fetched` (bytes), `flaws` (each with `leaf`, `leaves`, `offset`, `end`, `damage`, `tensors`); for a
+folder, a list.
 For a file of another kind: `file`, `output`, `dry_run`, `kind` (of OUT), `old_file_size`,
 `saved_size`, `verdict` (`sound` or `damaged`), `changed`, `saved` (a number), `left_out` (names),
 `warnings`.";
@@ -117,6 +134,9 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let blame = |error: Error| error.with_path(path);
     refuse_stdin(path)?;
     expect_local(path, "a remote file cannot be repaired")?;
+    if let (Some(seal), Some(from)) = (&arguments.seal, &arguments.from) {
+        return sealed::run(arguments, seal, from, output);
+    }
     if let Some(out) = &arguments.output {
         expect_local(out, "a repaired file cannot be written to a store")?;
         if is_stdout(out) {

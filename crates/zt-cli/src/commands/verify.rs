@@ -1,5 +1,7 @@
 //! `zt verify`: check files for damage and against the rules.
 
+mod sealed;
+
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -27,6 +29,9 @@ use crate::output::text::{self, count};
 /// For a folder, also whether its files make one model: shards of an older split, indexes that
 /// contradict each other, weights that contradict config.json, an adapter of another base. A file of
 /// a cache of the Hugging Face Hub is compared with the digest that is its name.
+///
+/// With --seal, all bytes are compared with a seal of `zt seal`, and nothing else is checked. Wrong leaves of 1 MiB
+/// are named with their bytes and tensors, and files that are missing, swapped or not in the seal.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -51,6 +56,7 @@ Examples:
   zt verify -r models
   zt verify --headers models/llama
   zt verify --json model.zt | jq -r '.problems[].object'
+  zt verify models/llama --seal llama.seal
 
 Exit: 0  no problems
       1  a file has problems
@@ -116,6 +122,9 @@ struct Verdict<'p> {
 pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit, Failure> {
     arguments.input.checks_scales = true;
     let arguments = &*arguments;
+    if let Some(seal) = &arguments.input.seal {
+        return sealed::run(arguments, seal, output);
+    }
     let Arguments { files, input, .. } = arguments;
     let found = files.found();
     let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();

@@ -9,6 +9,7 @@ pub(crate) mod name;
 pub(crate) mod npy;
 pub(crate) mod path;
 pub(crate) mod remote;
+pub(crate) mod seals;
 pub(crate) mod stdin;
 pub(crate) mod stdout;
 pub(crate) mod sums;
