@@ -47,6 +47,7 @@ const LAYERS: [Layer; 3] = [
             "zt-quantized",
             kinds::EACH,
             "zt-convert",
+            "zt-seal",
             "zt-model",
         ],
         lines: 95.0,

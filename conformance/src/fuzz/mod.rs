@@ -13,6 +13,7 @@ mod foreign;
 mod in_memory;
 mod quantized;
 mod repair;
+mod seal;
 mod set;
 mod slices;
 mod views;
@@ -28,6 +29,7 @@ pub use edits::edits;
 pub use foreign::*;
 pub use quantized::quantized;
 pub use repair::repair;
+pub use seal::seal;
 pub use set::gguf_set;
 pub use slices::slices;
 pub use views::views;
@@ -37,7 +39,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 25] = [
+pub const BODIES: [Body; 26] = [
     ("dcp", dcp),
     ("delta", delta),
     ("differential", differential),
@@ -58,6 +60,7 @@ pub const BODIES: [Body; 25] = [
     ("repair", repair),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
+    ("seal", seal),
     ("slices", slices),
     ("slm1", slm1),
     ("squizd", squizd),

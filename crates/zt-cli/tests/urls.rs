@@ -709,3 +709,44 @@ fn a_signal_at_any_request_leaves_all_or_nothing() {
         }
     }
 }
+
+/// One flipped byte costs the request that opens the URL, and a range of one leaf.
+#[test]
+fn a_repair_by_url_fetches_the_wrong_leaf_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = |name: &str| dir.path().join(name).display().to_string();
+    let (path, seal) = (out("w.bin"), out("w.seal"));
+    let right: Vec<u8> = (0..5_000_000u32).map(|at| (at / 7 % 251) as u8).collect();
+    fs::write(&path, &right).unwrap();
+    zt(&["seal", &path, &seal]).exits(0);
+    let mut wrong = right.clone();
+    wrong[3_500_000] ^= 1;
+    for (place, requests) in [("w.bin", 2), ("", 2)] {
+        fs::write(&path, &wrong).unwrap();
+        let server = Server::with("w.bin", right.clone());
+        let url = server.url(place);
+        let document =
+            zt(&["repair", &path, "--seal", &seal, "--from", &url, "--json"]).exits(0).json();
+        assert_eq!((&document["changed"], &document["fetched"]), (&true.into(), &(1 << 20).into()));
+        assert!(fs::read(&path).unwrap() == right);
+        assert_eq!(server.requests().len(), requests, "{place}");
+        assert_eq!(server.bytes(), (256 << 10) + (1 << 20), "{place}");
+    }
+    // The server has the wrong byte, too; it has another length; it has no such file.
+    for served in [wrong.clone(), right[..4_000_000].to_vec(), Vec::new()] {
+        fs::write(&path, &wrong).unwrap();
+        let server = Server::with("w.bin", served.clone());
+        let run = zt(&["repair", &path, "--seal", &seal, "--from", &server.url("w.bin")]).exits(1);
+        assert!(run.err.contains("the source of the repair is wrong, too"), "{}", run.err);
+        assert!(fs::read(&path).unwrap() == wrong);
+        zt(&["repair", &path, "--seal", &seal, "--from", &server.url("none")]).exits(4);
+        let verified = zt(&["verify", &server.url("w.bin"), "--seal", &seal]).exits(1);
+        assert!(verified.err.contains("seal-mismatch"), "{}", verified.err);
+    }
+    let server = Server::with("w.bin", right.clone());
+    zt(&["verify", &server.url("w.bin"), "--seal", &seal]).exits(0);
+    zt(&["verify", &server.url(""), "--seal", &seal]).exits(0);
+    // The seal of a URL is that of the file.
+    zt(&["seal", &server.url("w.bin"), &out("url.seal")]).exits(0);
+    assert_eq!(fs::read(out("url.seal")).unwrap(), fs::read(&seal).unwrap());
+}

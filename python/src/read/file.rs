@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyIterator, PyList, PyString};
 use zt::{FloatType, OpenOptions, Verify};
 use zt_convert::{InputOptions, Logical, MlDtype};
 
-use crate::read::open::{Open, is_near, open_input, patched};
+use crate::read::open::{Open, is_near, open_with, patched, read_seal};
 use crate::read::select::{Selection, none_left};
 use crate::read::tensor::Tensor;
 use crate::read::{html, load, report, verify};
@@ -47,6 +47,8 @@ use crate::share::work::PyProgress;
 ///         ``"f32"``, ``"bf16"`` or ``"f16"`` that type, rounded once.
 ///     ml_dtype: a type of ``ml_dtypes``, such as ``"bfloat16"`` or ``"int4"``, or a list of them: what
 ///         opaque elements of NumPy of its length are. NumPy saves such arrays as ``V1`` and ``V2``.
+///     seal: a seal of ``zt seal``: a path, a URL or bytes. What is read is compared with it, and a wrong leaf of 1 MiB
+///         is an error that names its tensor. ``source`` is then a path or a URL. Arrays are copies.
 ///     storage_options: the settings of the store of a URL, with the option names of the crate
 ///         ``object_store``:
 ///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
@@ -72,7 +74,7 @@ use crate::share::work::PyProgress;
 #[pyfunction]
 #[pyo3(signature = (
     source, *, base = None, check = true, mmap = true, verify = "on_read", strict = false,
-    truncated = false, logical = None, ml_dtype = None, storage_options = None
+    truncated = false, logical = None, ml_dtype = None, seal = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn open(
@@ -86,6 +88,7 @@ pub(crate) fn open(
     truncated: bool,
     logical: Option<&Bound<'_, PyAny>>,
     ml_dtype: Option<&Bound<'_, PyAny>>,
+    seal: Option<&Bound<'_, PyAny>>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
     let verify = match verify {
@@ -106,11 +109,12 @@ pub(crate) fn open(
         let unknown = || misuse(py, &format!("ml_dtypes has no {name:?} that files can have"));
         options.ml_dtypes.push(known.ok_or_else(unknown)?);
     }
+    let seal = seal.map(|seal| read_seal(py, seal, storage_options)).transpose()?;
     let logical = logical.map(|logical| logical_of(py, logical)).transpose()?.flatten();
     if let Some(base) = base {
         let delta = match source.cast::<File>() {
             Ok(file) => file.get().open()?.to_input(),
-            Err(_) => open_input(py, source, &options, storage_options)?,
+            Err(_) => open_with(py, source, &options, seal, storage_options)?,
         };
         let (mut result, patch) = patched(py, base, delta, check, storage_options)?;
         // A delta is of codes.
@@ -122,7 +126,7 @@ pub(crate) fn open(
         return Ok(File::new(open));
     }
     options.logical = logical;
-    let input = open_input(py, source, &options, storage_options)?;
+    let input = open_with(py, source, &options, seal, storage_options)?;
     let mut open = Open::new(input, mmap);
     open.is_near = is_near(source)?;
     Ok(File::new(open))

@@ -11,6 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, Warning, codes};
 use zt_convert::{Input, InputOptions};
+use zt_model::seal::Seal;
 use zt_model::{Check, Location, LocationOptions, Patch};
 
 use crate::read::file::File;
@@ -30,7 +31,18 @@ pub(crate) fn open_input(
     options: &InputOptions,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Input> {
-    let input = open_quietly(py, source, options, storage_options)?;
+    open_with(py, source, options, None, storage_options)
+}
+
+/// As [`open_input`]; what is read is compared with the seal.
+pub(crate) fn open_with(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    options: &InputOptions,
+    seal: Option<Seal>,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Input> {
+    let input = open_quietly(py, source, options, seal, storage_options)?;
     let warnings = py.detach(|| input.file().warnings());
     warning::tell(py, &warnings, &[])?;
     Ok(input)
@@ -40,12 +52,14 @@ fn open_quietly(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
     options: &InputOptions,
+    seal: Option<Seal>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Input> {
     // On the calling thread: an opening is short, and waking another thread takes longer.
     if let Some(path) = path_of(source)? {
         let location = Location::new(path);
         let mut places = LocationOptions::new().kinds(kinds()).input(options);
+        places.seal = seal.map(Arc::new);
         if is_local(&location) {
             return py.detach(|| location.open(&places)).or_raise();
         }
@@ -56,6 +70,9 @@ fn open_quietly(
             places.progress = Some(progress);
             location.open(&places)
         });
+    }
+    if seal.is_some() {
+        return Err(misuse(py, "seal is for a path or a URL: a seal names files"));
     }
     let kinds = kinds();
     let input = if let Ok(bytes) = source.cast_exact::<PyBytes>() {
@@ -74,6 +91,23 @@ fn open_quietly(
         )));
     };
     input.or_raise()
+}
+
+/// The seal in a file or in bytes.
+pub(crate) fn read_seal(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    storage_options: Option<&Bound<'_, PyDict>>,
+) -> Result<Seal> {
+    let Some(path) = path_of(source)? else {
+        let bytes: PyBackedBytes = source.extract()?;
+        return py.detach(|| Seal::from_bytes(&bytes)).or_raise();
+    };
+    let location = Location::new(path);
+    let mut options = LocationOptions::new();
+    options.remote = remote::options(storage_options)?;
+    let read = || Seal::from_bytes(&location.read(Seal::MAX_LEN, &options)?);
+    py.detach(|| read().map_err(|error| error.with_path(location.path()))).or_raise()
 }
 
 /// The open file behind a `zt.File`, for a call that reads or writes all of it: the base of a delta is checked
