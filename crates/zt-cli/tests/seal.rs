@@ -209,7 +209,7 @@ fn a_repair_takes_wrong_leaves_from_another_copy() {
 fn a_set_is_sealed_and_checked_by_its_index() {
     let sealed = Sealed::new();
     let set = sealed.path("set");
-    let size = ["--max-shard-size", "3M"];
+    let size = ["--max-shard-size", "3MiB"];
     zt(["split", &sealed.path("model/w.safetensors"), size[0], size[1], "-o", &set]).exits(0);
     let index = names_in(&sealed.at("set")).into_iter().find(|it| it.contains(".index.")).unwrap();
     let index = sealed.path(&format!("set/{index}"));

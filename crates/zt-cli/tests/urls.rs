@@ -739,7 +739,8 @@ fn a_repair_by_url_fetches_the_wrong_leaf_alone() {
         let run = zt(&["repair", &path, "--seal", &seal, "--from", &server.url("w.bin")]).exits(1);
         assert!(run.err.contains("the source of the repair is wrong, too"), "{}", run.err);
         assert!(fs::read(&path).unwrap() == wrong);
-        zt(&["repair", &path, "--seal", &seal, "--from", &server.url("none")]).exits(4);
+        let none = Server::with("other.bin", served);
+        zt(&["repair", &path, "--seal", &seal, "--from", &none.url("w.bin")]).exits(4);
         let verified = zt(&["verify", &server.url("w.bin"), "--seal", &seal]).exits(1);
         assert!(verified.err.contains("seal-mismatch"), "{}", verified.err);
     }
