@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt::{Error, ErrorKind, Result, Source, codes};
+#[cfg(feature = "remote")]
+use zt::Source;
+use zt::{Error, ErrorKind, Result, codes};
 use zt_convert::{Input, InputOptions};
+#[cfg(feature = "remote")]
 use zt_foreign::Folder;
 use zt_seal::{Files, Seal, SealedFolder};
 
