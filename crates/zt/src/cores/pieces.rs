@@ -83,21 +83,40 @@ impl<'s> Pieces<'s> {
         announce(self.source, at, |at| Some(self.get(at)?.stored));
     }
 
-    /// Fetches and decodes a piece into `out`, which has exactly its content. The stored bytes are summed.
-    fn decode(
+    /// Fetches and decodes some pieces into `out`, which has exactly their content. The stored bytes are summed.
+    pub(crate) fn read(
         &self,
-        piece: Frame,
+        stored: Span,
         out: &mut [u8],
         scratch: &mut Scratch,
         ledger: &Ledger<'_>,
     ) -> zt_container::Result<()> {
         if self.frames().is_none() {
-            self.source.read_at(piece.stored.offset(), out)?;
-            return ledger.add(piece.stored, out);
+            self.source.read_at(stored.offset(), out)?;
+            return ledger.add(stored, out);
         }
-        let bytes = lent_or_fetched(self.source, piece.stored, &mut scratch.stored)?;
-        ledger.add(piece.stored, bytes)?;
+        let bytes = lent_or_fetched(self.source, stored, &mut scratch.stored)?;
+        ledger.add(stored, bytes)?;
         decompressor(&mut scratch.decompressor)?.decode_into(bytes, out)
+    }
+
+    /// The content of some pieces: lent by the source if it is raw, otherwise in `room`, which is as long. The
+    /// stored bytes are summed.
+    pub(crate) fn content<'b>(
+        &'b self,
+        stored: Span,
+        room: &'b mut [u8],
+        scratch: &mut Scratch,
+        ledger: &Ledger<'_>,
+    ) -> zt_container::Result<&'b [u8]> {
+        if self.frames().is_none()
+            && let Some(lent) = self.source.slice(stored)
+        {
+            ledger.add(stored, lent)?;
+            return Ok(lent);
+        }
+        self.read(stored, room, scratch, ledger)?;
+        Ok(room)
     }
 }
 
@@ -153,7 +172,7 @@ fn read_pieces(pieces: &Pieces<'_>, ledger: Ledger<'_>, out: &mut [u8]) -> Resul
         || {
             map_owned(work, |(at, piece, part)| {
                 pieces.announce(at);
-                Ok(pool.with(|scratch| pieces.decode(piece, part, scratch, &ledger))?)
+                Ok(pool.with(|scratch| pieces.read(piece.stored, part, scratch, &ledger))?)
             })
         },
     );

@@ -155,7 +155,7 @@ impl File {
         let made = made.unwrap_or_default().into_iter().zip(parts);
         let dense = made.map(|(made, memory)| match made? {
             Made::Alone(dense) => Ok(dense),
-            Made::InPlace(tiled) => tiled.into_dense(memory),
+            Made::InPlace(tiled) => tiled.dense(memory),
         });
         dense.collect()
     }

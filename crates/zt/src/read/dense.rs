@@ -1,9 +1,10 @@
 //! The dense value of an object.
 
-use zt_formats::{Dense, ObjectFormat, Signature, dense_byte_len};
+use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View, dense_byte_len};
+use zt_manifest::{DType, Text};
 
 use super::runs::Runs;
-use super::tiles::{self, Tiled};
+use super::tiles::Tiled;
 use crate::error::{Error, Fault, Result};
 use crate::file::tensor::Tensor;
 
@@ -17,8 +18,8 @@ impl<'f> Tensor<'f> {
     /// faults of the contents; as [`Tensor::bytes`].
     pub fn to_dense(&self) -> Result<Dense<'static>> {
         let format = self.format_of_value()?;
-        if let Some(dense) = tiles::to_dense(self, format)? {
-            return Ok(dense);
+        if let Some(tiled) = Tiled::new(self, format)? {
+            return tiled.to_dense();
         }
         let parts = self.parts()?;
         if let Some(runs) = Runs::of(self, format)?
@@ -97,5 +98,47 @@ impl<'f> Tensor<'f> {
                 Err(Error::from(zt_container::Error::Limit(limit)).with_object(self.name()))
             }
         }
+    }
+}
+
+/// The value of an object that is not dense, made from parts of its components.
+pub(crate) struct Value<'f> {
+    pub(crate) tensor: Tensor<'f>,
+    pub(crate) format: &'f dyn ObjectFormat,
+    pub(crate) dtype: DType,
+    logical_type: Option<Text>,
+    /// Bytes of one value.
+    pub(crate) byte_len: u64,
+}
+
+impl<'f> Value<'f> {
+    /// `None` of a dense object, which is its value, and where the metadata does not tell the type.
+    pub(crate) fn of(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
+        let known = tensor.dense_type().filter(|_| tensor.format() != Dense::FORMAT);
+        let Some((dtype, logical_type)) = known else {
+            return Ok(None);
+        };
+        let byte_len = tensor.registry().value_len(dtype, logical_type.as_deref())?;
+        Ok(byte_len.map(|byte_len| Value {
+            tensor: *tensor,
+            format,
+            dtype,
+            logical_type,
+            byte_len,
+        }))
+    }
+
+    /// Writes the values of these parts to `out`, which has exactly their bytes.
+    pub(crate) fn make(&self, parts: Parts<'_>, out: &mut [u8]) -> Result<()> {
+        let made = self.format.decode_into(parts, out);
+        made.map_err(|error| self.tensor.blame_format(error))
+    }
+
+    /// The value, whose bytes were made.
+    pub(crate) fn dense(&self, bytes: Buffer) -> Result<Dense<'static>> {
+        let mut elements = Elements::new(self.dtype, bytes);
+        elements.logical_type.clone_from(&self.logical_type);
+        let dense = Dense::from_elements(self.tensor.shape(), elements);
+        dense.map_err(|error| self.tensor.blame_format(error))
     }
 }

@@ -8,13 +8,12 @@ use zt_formats::{Buffer, Dense, View};
 use zt_manifest::{DType, Text};
 
 use crate::cores::debug;
-use crate::cores::ledger::Ledger;
 use crate::cores::read_ahead::for_each_piece;
 use crate::error::{Error, Result};
 use crate::file::tensor::{ComponentReader, SplitElement, Tensor, copy_some, whole_elements};
 use crate::read::compressed::DATA;
 use crate::read::runs::RunReader;
-use crate::read::tiles::Tiled;
+use crate::read::tiles::{TileReader, Tiled};
 
 /// Yields the little-endian bytes of an object's dense value, in row-major order. See
 /// [`Tensor::dense_reader`].
@@ -59,13 +58,6 @@ pub(super) struct Made<'f> {
 
 type MadeBy<'f> = dyn Units + Send + Sync + 'f;
 
-struct TileReader<'f> {
-    tiled: Tiled<'f>,
-    next: usize,
-    /// `None` once all digests were compared.
-    ledgers: Option<Vec<Ledger<'f>>>,
-}
-
 impl<'f> Tensor<'f> {
     /// Streams the object's dense value, as [`Tensor::to_dense`] gives it: a dense object in bounded
     /// memory, and an object that its format cuts into rows
@@ -91,16 +83,12 @@ impl<'f> Tensor<'f> {
             return Ok(None);
         };
         if let Some(tiled) = Tiled::new(self, format)? {
-            tiled.compare_chained()?;
-            let (element_len, ledgers) = (tiled.element_len(), Some(tiled.ledgers()));
-            let units = Box::new(TileReader { next: 0, ledgers, tiled });
-            return Ok(Some(Made::new(Some(units), element_len, Buffer::default())));
+            let reader = TileReader::new(tiled)?;
+            return Ok(Some(Made::by(Box::new(reader), Buffer::default())));
         }
         self.check_dense_len_of(self.shape())?;
-        Ok(RunReader::new(self, format)?.map(|(reader, held)| {
-            let element_len = reader.element_len();
-            Made::new(Some(Box::new(reader)), element_len, held)
-        }))
+        let runs = RunReader::new(self, format)?;
+        Ok(runs.map(|(reader, held)| Made::by(Box::new(reader), held)))
     }
 
     /// The dtype and the logical type of the dense value. It is made if the format knows them only then.
@@ -172,36 +160,31 @@ impl Read for DenseReader<'_> {
     }
 }
 
-/// How values are made.
+/// How values are made, some units at a time.
 pub(super) trait Units {
-    /// The units to make next, for memory with `room`; 0 at the end.
-    fn next(&self, room: u64) -> Next;
+    fn element_len(&self) -> usize;
+
+    /// The bytes of the units to make next: as many as fill `room`, or more if that is too few; 0 at the end.
+    fn next(&self, room: u64) -> u64;
 
     /// Makes the next units in `out`, which has exactly their bytes.
-    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()>;
+    fn make(&mut self, out: &mut [u8]) -> Result<()>;
 
     /// Compares what is left of the digests.
     fn finish(&mut self) -> Result<()>;
 }
 
-/// Some units.
-pub(super) struct Next {
-    pub(super) count: u64,
-    pub(super) byte_len: u64,
-    /// Whether they are made where they are wanted, and there is room for them.
-    pub(super) is_straight: bool,
-}
-
 impl<'f> Made<'f> {
-    fn new(units: Option<Box<MadeBy<'f>>>, element_len: usize, held: Buffer) -> Self {
-        let left = 0..held.len();
-        Made { element_len, units, held, left, has_failed: false }
+    fn by(units: Box<MadeBy<'f>>, held: Buffer) -> Self {
+        let (element_len, left) = (units.element_len(), 0..held.len());
+        Made { element_len, units: Some(units), held, left, has_failed: false }
     }
 
     /// Values that are in memory.
     fn whole(dense: Dense<'static>) -> Result<Self> {
         let (_, elements) = dense.into_elements();
-        Ok(Self::new(None, elements.dtype.byte_len(), elements.bytes.into_owned()?))
+        let (element_len, held) = (elements.dtype.byte_len(), elements.bytes.into_owned()?);
+        Ok(Made { element_len, units: None, left: 0..held.len(), held, has_failed: false })
     }
 
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
@@ -225,50 +208,27 @@ impl<'f> Made<'f> {
                 continue;
             }
             let Some(units) = &mut self.units else { break };
-            let next = units.next(room.len() as u64);
-            let len = in_memory(next.byte_len);
-            if next.count == 0 {
-                break;
-            }
-            if next.is_straight {
-                units.make(next.count, room.get_mut(..len).unwrap_or_default())?;
-                filled = filled.strict_add(len);
-            } else {
-                if self.held.len() < len {
-                    self.held = Buffer::try_zeroed(next.byte_len)?;
+            let byte_len = units.next(room.len() as u64);
+            let len = in_memory(byte_len);
+            if let Some(room) = room.get_mut(..len) {
+                if room.is_empty() {
+                    break;
                 }
-                units.make(next.count, self.held.get_mut(..len).unwrap_or_default())?;
-                self.left = 0..len;
+                units.make(room)?;
+                filled = filled.strict_add(len);
+                continue;
             }
+            if self.held.len() < len {
+                self.held = Buffer::try_zeroed(byte_len)?;
+            }
+            units.make(self.held.get_mut(..len).unwrap_or_default())?;
+            self.left = 0..len;
         }
         // The end is reported once the digests were found right.
         if filled == 0 {
             self.units.as_mut().map_or(Ok(()), |units| units.finish())?;
         }
         Ok(filled)
-    }
-}
-
-/// A unit is a tile.
-impl Units for TileReader<'_> {
-    fn next(&self, room: u64) -> Next {
-        let byte_len =
-            |count: usize| self.tiled.byte_len_of(self.next..self.next.strict_add(count));
-        let left = self.tiled.tile_count().strict_sub(self.next);
-        let fit = (1..=left).take_while(|count| byte_len(*count) <= room).last();
-        let count = fit.unwrap_or(1).min(left);
-        Next { count: count as u64, byte_len: byte_len(count), is_straight: fit.is_some() }
-    }
-
-    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()> {
-        let tiles = self.next..self.next.strict_add(in_memory(count));
-        self.next = tiles.end;
-        let ledgers = self.ledgers.as_deref().unwrap_or_default();
-        self.tiled.read(tiles, ledgers, out)
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.ledgers.take().map_or(Ok(()), |ledgers| self.tiled.compare_sums(ledgers))
     }
 }
 

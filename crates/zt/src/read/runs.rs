@@ -1,13 +1,14 @@
 //! The dense value of an object, made run by run of its rows and on all cores.
 
 use std::ops::Range;
-use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View, element_count};
-use zt_manifest::{DType, Text};
+
+use zt_formats::{Buffer, Dense, ObjectFormat, Parts, Signature, element_count};
 
 use crate::cores::parallel;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::tensor::Tensor;
-use crate::read::dense_reader::{Next, Units};
+use crate::read::dense::Value;
+use crate::read::dense_reader::Units;
 use crate::read::roles::RolesReader;
 use crate::read::slice::{row_unit, rows_shape};
 
@@ -19,10 +20,7 @@ const BATCH: u64 = 16 << 20;
 
 /// An object whose value is several runs of rows. See [`ObjectFormat::is_flat`] for what a row is.
 pub(crate) struct Runs<'f> {
-    tensor: Tensor<'f>,
-    format: &'f dyn ObjectFormat,
-    dtype: DType,
-    logical_type: Option<Text>,
+    value: Value<'f>,
     rows: u64,
     unit: u64,
     /// Rows of a run, which are whole units.
@@ -34,69 +32,40 @@ pub(crate) struct Runs<'f> {
 impl<'f> Runs<'f> {
     /// `None` where the array cannot be cut, or is a single run.
     pub(crate) fn of(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
-        let registry = tensor.registry();
-        let signature = Signature::of(tensor.object());
-        // A dense object is its value.
-        if tensor.format() == Dense::FORMAT {
-            return Ok(None);
-        }
-        let Some((dtype, logical_type)) = format.dense_type(&signature, registry) else {
-            return Ok(None);
-        };
-        let value_len = registry.value_len(dtype, logical_type.as_deref())?;
-        let runs = || {
+        Ok(Value::of(tensor, format)?.and_then(|value| {
             let shape = rows_shape(tensor, format)?;
             let (rows, row) = shape.split_first()?;
             let unit = row_unit(tensor, format, &shape)?;
-            let row_len = element_count(row)?.checked_mul(value_len?)?;
+            let row_len = element_count(row)?.checked_mul(value.byte_len)?;
             let per_run = RUN.checked_div(row_len)?.max(1);
             let per_run = per_run.checked_next_multiple_of(unit)?;
             // So that the bytes of any of these rows are a number.
             rows.checked_mul(row_len)?;
-            (per_run < *rows).then_some(Runs {
-                tensor: *tensor,
-                format,
-                dtype,
-                logical_type,
-                rows: *rows,
-                unit,
-                per_run,
-                row_len,
-            })
-        };
-        Ok(runs())
+            (per_run < *rows).then_some(Runs { value, rows: *rows, unit, per_run, row_len })
+        }))
     }
 
     /// The dense value of these parts, all of the object; `None` where runs have no known bytes.
     pub(crate) fn to_dense(&self, parts: &Parts<'_>) -> Result<Option<Dense<'static>>> {
-        let blame = |error| self.tensor.blame_format(error);
-        let registry = self.tensor.registry();
+        let Value { tensor, format, .. } = &self.value;
+        let blame = |error| tensor.blame_format(error);
+        let registry = tensor.registry();
         // Lengths that the file omits are known by now, and runs do not show all faults.
-        let mut signature = Signature::of(self.tensor.object());
+        let mut signature = Signature::of(tensor.object());
         for component in &mut signature.components {
             let elements = parts.get(component.role);
             component.byte_len = elements.map(|elements| elements.bytes.len() as u64);
         }
-        self.format.check(&signature, registry).map_err(blame)?;
-        self.format.check_data(parts).map_err(blame)?;
+        format.check(&signature, registry).map_err(blame)?;
+        format.check_data(parts).map_err(blame)?;
         let mut out = Buffer::try_zeroed(self.byte_len(0..self.rows))?;
         let chunks = out.chunks_mut(chunk_len(self.byte_len(0..self.per_run)));
         let made = parallel::map_owned(self.split(0..self.rows).zip(chunks).collect(), |work| {
             let (rows, out) = work;
-            let parts = self.format.rows(rows, &mut parts.reader(registry));
-            let made = parts.and_then(|parts| match parts {
-                Some(parts) => self.format.decode_into(parts, out).map(|()| true),
-                None => Ok(false),
-            });
-            made.map_err(blame)
+            let rows = format.rows(rows, &mut parts.reader(registry)).map_err(blame)?;
+            rows.map(|parts| self.value.make(parts, out)).transpose()
         })?;
-        if made.contains(&false) {
-            return Ok(None);
-        }
-        let mut elements = Elements::new(self.dtype, out);
-        elements.logical_type.clone_from(&self.logical_type);
-        let dense = Dense::from_elements(self.tensor.shape(), elements);
-        dense.map(Some).map_err(blame)
+        made.into_iter().collect::<Option<()>>().map(|()| self.value.dense(out)).transpose()
     }
 
     /// These rows, run by run.
@@ -127,10 +96,6 @@ pub(crate) struct RunReader<'f> {
 }
 
 impl<'f> RunReader<'f> {
-    pub(crate) fn element_len(&self) -> usize {
-        self.runs.dtype.byte_len()
-    }
-
     /// The reader, and the values of the first run. `None` where there are no runs, or the file omits the
     /// length of a component.
     pub(crate) fn new(
@@ -169,7 +134,7 @@ impl<'f> RunReader<'f> {
         match self.parts(self.next..end)? {
             Some(parts) => Ok(parts),
             // The first run had them, so reading the whole finds the error.
-            None => match self.runs.tensor.to_dense() {
+            None => match self.runs.value.tensor.to_dense() {
                 Ok(_) => Err(Error::out_of_order()),
                 Err(error) => Err(error),
             },
@@ -180,7 +145,7 @@ impl<'f> RunReader<'f> {
     fn parts(&mut self, rows: Range<u64>) -> Result<Option<Vec<Parts<'f>>>> {
         let mut read = Vec::new();
         for run in self.runs.split(rows.clone()) {
-            let parts = self.runs.format.rows(run, &mut self.roles);
+            let parts = self.runs.value.format.rows(run, &mut self.roles);
             match parts.map_err(|error| self.roles.explained(error))? {
                 Some(parts) => read.push(parts),
                 None => return Ok(None),
@@ -192,19 +157,18 @@ impl<'f> RunReader<'f> {
 
     /// Makes the values of these runs, which fill `out`.
     fn decode(&self, parts: Vec<Parts<'f>>, out: &mut [u8]) -> Result<()> {
-        let Runs { tensor, format, .. } = &self.runs;
         let chunks = out.chunks_mut(chunk_len(self.runs.byte_len(0..self.runs.per_run)));
-        let decode = |(parts, out): (Parts<'f>, &mut [u8])| {
-            let made = format.decode_into(parts, out);
-            made.map_err(|error| tensor.blame_format(error))
-        };
+        let decode = |(parts, out): (Parts<'f>, &mut [u8])| self.runs.value.make(parts, out);
         parallel::map_owned(parts.into_iter().zip(chunks).collect(), decode).map(drop)
     }
 }
 
-/// A unit is a row.
 impl Units for RunReader<'_> {
-    fn next(&self, room: u64) -> Next {
+    fn element_len(&self) -> usize {
+        self.runs.value.dtype.byte_len()
+    }
+
+    fn next(&self, room: u64) -> u64 {
         let runs = &self.runs;
         let left = runs.rows.strict_sub(self.next);
         let fits = |byte_len: u64| {
@@ -212,13 +176,14 @@ impl Units for RunReader<'_> {
             left.min(units.strict_mul(runs.unit))
         };
         let (straight, batch) = (fits(room), fits(BATCH));
-        let is_straight = straight >= batch.min(left) && straight > 0;
+        let is_straight = straight >= batch && straight > 0;
         let count = if is_straight { straight } else { batch.max(runs.per_run).min(left) };
-        Next { count, byte_len: runs.byte_len(0..count), is_straight }
+        runs.byte_len(0..count)
     }
 
-    fn make(&mut self, count: u64, out: &mut [u8]) -> Result<()> {
-        let made = self.next_parts(count).and_then(|parts| self.decode(parts, out));
+    fn make(&mut self, out: &mut [u8]) -> Result<()> {
+        let rows = (out.len() as u64).strict_div(self.runs.row_len);
+        let made = self.next_parts(rows).and_then(|parts| self.decode(parts, out));
         made.map_err(|error| self.explained(error))
     }
 

@@ -9,19 +9,20 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use zt_container::codec::FrameDecompressor;
 use zt_container::memory::{in_memory, resize};
-use zt_container::{Source, Span, check_declared};
-use zt_formats::{Buffer, Dense, Elements, ObjectFormat, Parts, Signature, View};
-use zt_manifest::{ByteOrder, DType, Text};
+use zt_container::{Span, check_declared};
+use zt_formats::{Buffer, Dense, ObjectFormat, Parts, View};
+use zt_manifest::ByteOrder;
 
 use crate::cores::announce::announce_all;
 use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
-use crate::cores::pieces::{Pieces, lent_or_fetched};
-use crate::cores::scratch::{self, Pool, Scratch};
+use crate::cores::pieces::Pieces;
+use crate::cores::scratch::Scratch;
 use crate::error::{Error, Result};
 use crate::file::tensor::{BELIEVED_RATIO, Located, Tensor, elements_in};
+use crate::read::dense::Value;
+use crate::read::dense_reader::Units;
 use crate::read::slice::per_value;
 
 /// Below so many bytes, waking other cores costs more than they save.
@@ -30,27 +31,20 @@ const WORTH_IT: u64 = 1 << 20;
 /// Values that are put together at a time, or more where frames are longer.
 const TILE: u64 = 1 << 20;
 
-/// Values that are decoded at a time: their raw bytes stay in the core's cache from being fetched
-/// to being summed and decoded.
-const STRETCH: u64 = 64 << 10;
+/// The same where no component is compressed: their bytes stay in the core's cache from being fetched to
+/// being summed and decoded.
+const RAW_TILE: u64 = 64 << 10;
 
 /// An object with longer tiles is not read in tiles: every core needs memory for one.
 const TILE_MAX: u64 = 8 << 20;
 
 /// An object whose values can be put together in tiles.
 pub(crate) struct Tiled<'f> {
-    tensor: Tensor<'f>,
-    format: &'f dyn ObjectFormat,
+    value: Value<'f>,
     planes: Vec<Plane<'f>>,
-    /// Values from the first to behind the last of each tile, one behind the other.
-    tiles: Vec<Span>,
-    dtype: DType,
-    logical_type: Option<Text>,
-    value_len: u64,
+    /// The value behind the last of each tile.
+    ends: Vec<u64>,
     byte_len: u64,
-    /// The file's: memory that is new has to be cleared by the system, page by page, which takes as
-    /// long as decoding into it.
-    pool: &'f Pool,
 }
 
 /// A component.
@@ -60,19 +54,6 @@ struct Plane<'f> {
     width: u64,
     pieces: Pieces<'f>,
     verify: bool,
-}
-
-/// The dense value of an object in tiles; `None` where there are none.
-pub(crate) fn to_dense(
-    tensor: &Tensor<'_>,
-    format: &dyn ObjectFormat,
-) -> Result<Option<Dense<'static>>> {
-    let Some(tiled) = Tiled::new(tensor, format)? else {
-        return Ok(None);
-    };
-    let mut out = Buffer::try_zeroed(tiled.byte_len)?;
-    tiled.fill(&mut out)?;
-    tiled.into_dense(out).map(Some)
 }
 
 /// The bytes of a value that is made in tiles, by the metadata alone; `None` where there may be no tiles,
@@ -104,61 +85,35 @@ pub(crate) fn believed_value_len(tensor: &Tensor<'_>, format: &dyn ObjectFormat)
 impl<'f> Tiled<'f> {
     /// `None` where values have no bytes of their own, are few, or cannot be cut into tiles.
     pub(crate) fn new(tensor: &Tensor<'f>, format: &'f dyn ObjectFormat) -> Result<Option<Self>> {
-        // A dense object is its value.
-        let parts = match tensor.format() {
-            Dense::FORMAT => None,
-            _ => per_value(tensor, format),
-        };
-        let signature = Signature::of(tensor.object());
-        let dense_type = format.dense_type(&signature, tensor.registry());
-        let count = tensor.element_count();
-        let Some(((parts, count), (dtype, logical_type))) = parts.zip(count).zip(dense_type) else {
+        let Some(value) = Value::of(tensor, format)? else {
             return Ok(None);
         };
-        let registry = tensor.registry();
-        let Some(value_len) = registry.value_len(dtype, logical_type.as_deref())? else {
+        let Some((parts, count)) = per_value(tensor, format).zip(tensor.element_count()) else {
             return Ok(None);
         };
         announce_all(&parts, |(part, _)| (tensor.source(*part), part.component.blob.span));
-        let mut planes = Vec::with_capacity(parts.len());
-        for (part, width) in parts {
-            let blob = &part.component.blob;
-            let blame = |error| tensor.blame(error, part);
-            check_declared(blob, tensor.limits()).map_err(blame)?;
-            let is_wide = part.component.dtype.is_some_and(|dtype| dtype.byte_len() > 1);
-            let is_turned = is_wide && part.component.byte_order == ByteOrder::Big;
-            // The format has checked the length, if the file declares it.
-            let len = tensor.decoded_len_of(part)?;
-            let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
-            if is_turned || !is_whole {
-                return Ok(None);
-            }
-            let Some(pieces) = Pieces::of(tensor.source(part), blob).map_err(blame)? else {
-                return Ok(None);
-            };
-            planes.push(Plane { part, width, pieces, verify: tensor.must_verify(part) });
-        }
-        let byte_len = count.checked_mul(value_len);
+        let planes = parts.into_iter().map(|(part, width)| Plane::of(tensor, part, width, count));
+        let Some(planes) = planes.collect::<Result<Option<Vec<_>>>>()? else {
+            return Ok(None);
+        };
+        let byte_len = count.checked_mul(value.byte_len);
         let Some(byte_len) = byte_len.filter(|len| *len >= WORTH_IT) else {
             return Ok(None);
         };
-        let tiles = tiles(&planes, count);
-        let is_too_long = |tile: &Span| tile.byte_len() > TILE_MAX;
-        Ok((!tiles.iter().any(is_too_long)).then(|| Tiled {
-            tensor: *tensor,
-            format,
-            planes,
-            tiles,
-            dtype,
-            logical_type,
-            value_len,
-            byte_len,
-            pool: tensor.pool(),
-        }))
+        let tiled = Tiled { value, ends: tile_ends(&planes, count), planes, byte_len };
+        let is_too_long = |at| tiled.tile(at).byte_len() > TILE_MAX;
+        Ok((!(0..tiled.ends.len()).any(is_too_long)).then_some(tiled))
     }
 
     pub(crate) const fn byte_len(&self) -> u64 {
         self.byte_len
+    }
+
+    /// The value, in memory of its own.
+    pub(crate) fn to_dense(&self) -> Result<Dense<'static>> {
+        let mut out = Buffer::try_zeroed(self.byte_len)?;
+        self.fill(&mut out)?;
+        self.dense(out)
     }
 
     /// Makes the value in `out`, which has exactly its bytes.
@@ -167,7 +122,7 @@ impl<'f> Tiled<'f> {
         // A chain of blocks: one core hashes while the others decode.
         let (hashed, read) = parallel::join(
             || self.compare_chained(),
-            || self.read(0..self.tiles.len(), &ledgers, out),
+            || self.read(0..self.ends.len(), &ledgers, out),
         );
         hashed?;
         read?;
@@ -175,57 +130,38 @@ impl<'f> Tiled<'f> {
     }
 
     /// The value, whose bytes were made.
-    pub(crate) fn into_dense(self, bytes: Buffer) -> Result<Dense<'static>> {
-        let mut elements = Elements::new(self.dtype, bytes);
-        elements.logical_type = self.logical_type;
-        let dense = Dense::from_elements(self.tensor.shape(), elements);
-        dense.map_err(|error| self.tensor.blame_format(error))
+    pub(crate) fn dense(&self, bytes: Buffer) -> Result<Dense<'static>> {
+        self.value.dense(bytes)
     }
 
-    pub(crate) fn element_len(&self) -> usize {
-        self.dtype.byte_len()
-    }
-
-    pub(crate) fn tile_count(&self) -> usize {
-        self.tiles.len()
-    }
-
-    /// Bytes of the dense value that these tiles make up; tiles that do not exist have none.
-    pub(crate) fn byte_len_of(&self, tiles: Range<usize>) -> u64 {
-        let tiles = self.tiles.get(tiles).unwrap_or_default();
-        let values = tiles.iter().map(|tile| tile.byte_len());
-        values.fold(0, u64::strict_add).strict_mul(self.value_len)
+    /// The values of a tile; none of one that does not exist.
+    fn tile(&self, at: usize) -> Span {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).unwrap_or(&0);
+        let end = self.ends.get(at).unwrap_or(start);
+        Span::exact_between(*start, *end)
     }
 
     /// For all calls of [`Tiled::read`].
-    pub(crate) fn ledgers(&self) -> Vec<Ledger<'f>> {
+    fn ledgers(&self) -> Vec<Ledger<'f>> {
         self.planes.iter().map(Plane::ledger).collect()
     }
 
     /// Puts some tiles together. `out` has exactly their bytes.
-    pub(crate) fn read(
-        &self,
-        tiles: Range<usize>,
-        ledgers: &[Ledger<'_>],
-        out: &mut [u8],
-    ) -> Result<()> {
+    fn read(&self, tiles: Range<usize>, ledgers: &[Ledger<'_>], out: &mut [u8]) -> Result<()> {
         let mut rest = out;
         let mut work = Vec::with_capacity(tiles.len());
-        for at in tiles {
-            let len = in_memory(self.byte_len_of(at..at.strict_add(1)));
-            let tile = self.tiles.get(at).copied().unwrap_or_default();
+        for tile in tiles.map(|at| self.tile(at)) {
+            let len = in_memory(tile.byte_len().strict_mul(self.value.byte_len));
             work.push((tile, take(&mut rest, len)));
         }
         let merge = |(tile, part): (Span, &mut [u8])| {
-            self.pool.with(|scratch| self.merge(tile, part, ledgers, scratch))
+            let pool = self.value.tensor.pool();
+            pool.with(|scratch| self.merge(tile, part, ledgers, scratch))
         };
         parallel::map_owned(work, merge).map(drop)
     }
 
     /// Puts one tile together.
-    ///
-    /// Frames are decoded whole. Raw bytes are fetched stretch by stretch as they are decoded, and take
-    /// little memory.
     fn merge(
         &self,
         tile: Span,
@@ -233,79 +169,71 @@ impl<'f> Tiled<'f> {
         ledgers: &[Ledger<'_>],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let width = |is_framed: bool| {
-            let planes = self.planes.iter();
-            let planes = planes.filter(|plane| plane.is_framed() == is_framed);
-            planes.map(|plane| plane.width).fold(0, u64::strict_add)
-        };
-        let stretch = STRETCH.min(tile.byte_len());
-        let byte_len = width(true).strict_mul(tile.byte_len());
-        let room = width(false).strict_mul(stretch);
-        resize(&mut scratch.content, byte_len.strict_add(room))?;
-        let (stored, decompressor) = (&mut scratch.stored, &mut scratch.decompressor);
-        let (mut contents, room) = scratch.content.split_at_mut(in_memory(byte_len));
-        let mut parts = Vec::with_capacity(self.planes.len());
+        let len = |plane: &Plane<'_>| plane.width.strict_mul(tile.byte_len());
+        let mut contents = std::mem::take(&mut scratch.content);
+        resize(&mut contents, self.planes.iter().map(len).fold(0, u64::strict_add))?;
+        let mut room = &mut contents[..];
+        let mut elements = Vec::with_capacity(self.planes.len());
         for (plane, ledger) in self.planes.iter().zip(ledgers) {
-            let len = in_memory(plane.width.strict_mul(tile.byte_len()));
-            let content = plane.is_framed().then(|| take(&mut contents, len));
-            let part = plane.begin(tile, content, ledger, stored, decompressor);
-            parts.push((ledger, part.map_err(|error| self.blame(error, plane))?));
+            let place = take(&mut room, in_memory(len(plane)));
+            let bytes = plane.pieces.content(plane.stored(tile), place, scratch, ledger);
+            let bytes = bytes.map_err(|error| self.blame(error.into(), plane))?;
+            elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
         }
-        let values = in_memory(stretch).max(1);
-        let value_len = in_memory(self.value_len).max(1);
-        let stretches = out.chunks_mut(values.strict_mul(value_len));
-        for (at, out) in stretches.enumerate() {
-            let count = out.len().strict_div(value_len);
-            let mut room = &mut *room;
-            let mut elements = Vec::with_capacity(self.planes.len());
-            for (plane, (ledger, part)) in self.planes.iter().zip(&parts) {
-                let width = in_memory(plane.width);
-                let start = at.strict_mul(values).strict_mul(width);
-                let len = count.strict_mul(width);
-                let bytes = part.stretch(plane.pieces.source, start, len, ledger, &mut room);
-                let bytes = bytes.map_err(|error| self.blame(error, plane))?;
-                elements.push((plane.part.role.clone(), elements_in(plane.part, bytes)));
-            }
-            let parts = Parts {
-                shape: Cow::Owned(vec![count as u64]),
-                attributes: Cow::Borrowed(self.tensor.attributes()),
-                elements,
-            };
-            let made = self.format.decode_into(parts, out);
-            made.map_err(|error| self.tensor.blame_format(error))?;
-        }
+        let parts = Parts {
+            shape: Cow::Owned(vec![tile.byte_len()]),
+            attributes: Cow::Borrowed(self.value.tensor.attributes()),
+            elements,
+        };
+        self.value.make(parts, out)?;
+        scratch.content = contents;
         Ok(())
     }
 
     fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
-        self.tensor.blame(plane.ledger().explained(plane.pieces.source, error), plane.part)
+        let error = plane.ledger().explained(plane.pieces.source, error);
+        self.value.tensor.blame(error, plane.part)
     }
 
     /// Compares the digests that cannot be combined from digests of pieces.
-    pub(crate) fn compare_chained(&self) -> Result<()> {
+    fn compare_chained(&self) -> Result<()> {
         let chained = |plane: &Plane<'_>| {
             let hashed = plane.ledger().chain(plane.pieces.source);
-            hashed.map_err(|error| self.tensor.blame(error, plane.part))
+            hashed.map_err(|error| self.value.tensor.blame(error, plane.part))
         };
         parallel::map(&self.planes, chained).map(drop)
     }
 
     /// Compares the digests of what was read, which is all of it, and remembers that they are right.
-    pub(crate) fn compare_sums(&self, ledgers: Vec<Ledger<'_>>) -> Result<()> {
+    fn compare_sums(&self, ledgers: Vec<Ledger<'_>>) -> Result<()> {
         self.planes.iter().zip(ledgers).try_for_each(|(plane, ledger)| {
             let compare = || ledger.compare(plane.pieces.source);
-            self.tensor.verified(plane.part, plane.verify, compare)
+            self.value.tensor.verified(plane.part, plane.verify, compare)
         })
     }
 }
 
 impl<'f> Plane<'f> {
-    fn ledger(&self) -> Ledger<'f> {
-        Ledger::of(&self.part.component.blob, self.verify)
+    /// `None` if its bytes are not those of `count` values as they are stored, piece by piece.
+    fn of(tensor: &Tensor<'f>, part: Located<'f>, width: u64, count: u64) -> Result<Option<Self>> {
+        let blob = &part.component.blob;
+        let blame = |error| tensor.blame(error, part);
+        check_declared(blob, tensor.limits()).map_err(blame)?;
+        let is_wide = part.component.dtype.is_some_and(|dtype| dtype.byte_len() > 1);
+        let is_turned = is_wide && part.component.byte_order == ByteOrder::Big;
+        // The format has checked the length, if the file declares it.
+        let len = tensor.decoded_len_of(part)?;
+        let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
+        if is_turned || !is_whole {
+            return Ok(None);
+        }
+        let pieces = Pieces::of(tensor.source(part), blob).map_err(blame)?;
+        let verify = tensor.must_verify(part);
+        Ok(pieces.map(|pieces| Plane { part, width, pieces, verify }))
     }
 
-    fn is_framed(&self) -> bool {
-        self.pieces.frames().is_some()
+    fn ledger(&self) -> Ledger<'f> {
+        Ledger::of(&self.part.component.blob, self.verify)
     }
 
     fn stored(&self, tile: Span) -> Span {
@@ -319,72 +247,11 @@ impl<'f> Plane<'f> {
         // Skippable frames are empty, and belong to the next frame.
         let first = frames.partition_point(|frame| frame.content.offset() < tile.offset());
         let behind = frames.partition_point(|frame| frame.content.offset() < tile.end());
-        let frames = frames.get(first..behind).unwrap_or_default();
-        match frames {
+        match frames.get(first..behind).unwrap_or_default() {
             [] => Span::default(),
             [first, .., last] => Span::exact_between(first.stored.offset(), last.stored.end()),
             [only] => only.stored,
         }
-    }
-
-    /// The part of this component that is in a tile; decoded into `content`, which is as long, where
-    /// it is framed.
-    fn begin<'t>(
-        &self,
-        tile: Span,
-        content: Option<&'t mut [u8]>,
-        ledger: &Ledger<'_>,
-        stored: &mut Vec<u8>,
-        decompressor: &mut Option<FrameDecompressor>,
-    ) -> Result<Part<'t>> {
-        let span = self.stored(tile);
-        let Some(content) = content else {
-            return Ok(Part { span, content: None });
-        };
-        let bytes = lent_or_fetched(self.pieces.source, span, stored)?;
-        ledger.add(span, bytes)?;
-        scratch::decompressor(decompressor)?.decode_into(bytes, content)?;
-        Ok(Part { span, content: Some(&*content) })
-    }
-}
-
-/// The part of one component that is in one tile.
-struct Part<'t> {
-    span: Span,
-    /// All of it; `None` where it is raw, and comes in stretches.
-    content: Option<&'t [u8]>,
-}
-
-impl Part<'_> {
-    /// `len` bytes from `start` on. Raw ones that the source does not lend are read into `room`, which has
-    /// less of it then.
-    fn stretch<'b>(
-        &self,
-        source: &'b dyn Source,
-        start: usize,
-        len: usize,
-        ledger: &Ledger<'_>,
-        room: &mut &'b mut [u8],
-    ) -> Result<&'b [u8]>
-    where
-        Self: 'b,
-    {
-        if let Some(content) = self.content {
-            let stretch = content.get(start..start.strict_add(len));
-            return Ok(stretch.unwrap_or_default());
-        }
-        let offset = self.span.offset().strict_add(start as u64);
-        let span = Span::exact(offset, len as u64);
-        let bytes = match source.slice(span) {
-            Some(bytes) => bytes,
-            None => {
-                let place = take(room, len);
-                source.read_at(offset, place)?;
-                place
-            }
-        };
-        ledger.add(span, bytes)?;
-        Ok(bytes)
     }
 }
 
@@ -394,39 +261,80 @@ fn take<'b>(rest: &mut &'b mut [u8], len: usize) -> &'b mut [u8] {
     rest.split_off_mut(..len).unwrap_or_default()
 }
 
-/// The tiles of `count` values: every compressed component has the end of a frame where one ends.
-fn tiles(planes: &[Plane<'_>], count: u64) -> Vec<Span> {
+/// The ends of the tiles of `count` values: every compressed component has the end of a frame where one ends.
+fn tile_ends(planes: &[Plane<'_>], count: u64) -> Vec<u64> {
     let framed = planes.iter();
     let mut framed = framed.filter_map(|plane| Some((plane.width, plane.pieces.frames()?)));
-    let mut ends: Vec<u64> = match framed.next() {
-        Some((width, frames)) => {
-            let ends = frames.iter().map(|frame| frame.content.end());
-            let ends = ends.filter(|end| end.is_multiple_of(width));
-            ends.filter_map(|end| end.checked_div(width)).collect()
-        }
-        None => {
-            let tiles = 1..=count.div_ceil(TILE);
-            tiles.map(|tile| tile.strict_mul(TILE).min(count)).collect()
-        }
+    let Some((width, frames)) = framed.next() else {
+        let tiles = 1..=count.div_ceil(RAW_TILE);
+        return tiles.map(|tile| tile.strict_mul(RAW_TILE).min(count)).collect();
     };
+    let ends = frames.iter().map(|frame| frame.content.end());
+    let ends = ends.filter(|end| end.is_multiple_of(width));
+    let mut ends: Vec<u64> = ends.filter_map(|end| end.checked_div(width)).collect();
     for (width, frames) in framed {
         let is_end = |end: u64| {
             let end = end.strict_mul(width);
             let at = frames.partition_point(|frame| frame.content.end() < end);
-            let frame = frames.get(at);
-            frame.is_some_and(|frame| frame.content.end() == end)
+            frames.get(at).is_some_and(|frame| frame.content.end() == end)
         };
         ends.retain(|end| is_end(*end));
     }
-    let mut tiles = Vec::new();
     let mut start = 0u64;
-    for end in ends {
+    // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
+    ends.retain(|end| {
         let len = end.strict_sub(start);
-        // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
-        if len >= TILE || (end == count && len > 0) {
-            tiles.extend(Span::between(start, end));
-            start = end;
+        let is_end = len >= TILE || (*end == count && len > 0);
+        if is_end {
+            start = *end;
         }
+        is_end
+    });
+    ends
+}
+
+/// Makes the value of an object tile by tile.
+pub(crate) struct TileReader<'f> {
+    tiled: Tiled<'f>,
+    next: usize,
+    /// `None` once all digests were compared.
+    ledgers: Option<Vec<Ledger<'f>>>,
+}
+
+impl<'f> TileReader<'f> {
+    /// Digests that cannot be combined are compared before anything is made.
+    pub(crate) fn new(tiled: Tiled<'f>) -> Result<Self> {
+        tiled.compare_chained()?;
+        Ok(TileReader { next: 0, ledgers: Some(tiled.ledgers()), tiled })
     }
-    tiles
+
+    /// The tiles from the next one on that end within these bytes.
+    fn within(&self, byte_len: u64) -> Range<usize> {
+        let values = byte_len.strict_div(self.tiled.value.byte_len);
+        let end = self.tiled.tile(self.next).offset().saturating_add(values);
+        self.next..self.tiled.ends.partition_point(|known| *known <= end)
+    }
+}
+
+impl Units for TileReader<'_> {
+    fn element_len(&self) -> usize {
+        self.tiled.value.dtype.byte_len()
+    }
+
+    fn next(&self, room: u64) -> u64 {
+        let last = self.within(room).last().unwrap_or(self.next);
+        let (first, last) = (self.tiled.tile(self.next), self.tiled.tile(last));
+        last.end().strict_sub(first.offset()).strict_mul(self.tiled.value.byte_len)
+    }
+
+    fn make(&mut self, out: &mut [u8]) -> Result<()> {
+        let tiles = self.within(out.len() as u64);
+        self.next = tiles.end;
+        let ledgers = self.ledgers.as_deref().unwrap_or_default();
+        self.tiled.read(tiles, ledgers, out)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.ledgers.take().map_or(Ok(()), |ledgers| self.tiled.compare_sums(ledgers))
+    }
 }
