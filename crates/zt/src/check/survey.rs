@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use zt_container::{DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
+use zt_container::{Encoding, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::progress::Gauge;
@@ -178,9 +178,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Checks) -> Job<'f
         encoding,
         declared: part.component.blob.decoded_len,
         width,
-        sum: None,
-        sha256: false,
-        chain: None,
+        digests: [None; 3],
         content: wanted.content,
         bools: false,
         is_disputed: false,
@@ -192,15 +190,7 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Checks) -> Job<'f
 fn add(job: &mut Job<'_>, tensor: &Tensor<'_>, part: Located<'_>, wanted: Checks) {
     let blob = &part.component.blob;
     if wanted.every_digest || tensor.must_verify(part) {
-        let algorithm = blob.algorithm();
-        // The digests of one range have one algorithm. Beside a checksum there may be a sha256 and
-        // another chain: no known file has more.
-        match algorithm {
-            None => {}
-            Some(DigestAlgorithm::Sha256) => job.sha256 = true,
-            Some(other) if other.combines() => job.sum = job.sum.or(algorithm),
-            Some(_) => job.chain = job.chain.or(algorithm),
-        }
+        blob.algorithm().into_iter().for_each(|algorithm| job.want(algorithm));
     }
     job.bools |= wanted.bools && part.component.dtype == Some(DType::Bool);
     job.is_disputed |= job.declared != blob.decoded_len;

@@ -14,10 +14,11 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Decodes frames into `content`, which then has `byte_len` bytes.
-    pub(crate) fn decode_here(&mut self, stored: &[u8], byte_len: u64) -> Result<()> {
+    /// Decodes frames of `byte_len` bytes into `content`.
+    pub(crate) fn decode_here(&mut self, stored: &[u8], byte_len: u64) -> Result<&[u8]> {
         resize(&mut self.content, byte_len)?;
-        decompressor(&mut self.decompressor)?.decode_into(stored, &mut self.content)
+        decompressor(&mut self.decompressor)?.decode_into(stored, &mut self.content)?;
+        Ok(&self.content)
     }
 }
 

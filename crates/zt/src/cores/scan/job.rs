@@ -5,6 +5,10 @@ use zt_container::{Blob, Digest, DigestAlgorithm, Encoding, Source, Span};
 use crate::cores::region::SMALL;
 use crate::error::{Error, Result};
 
+/// Digests of one range. They are not in memory of their own: to allocate it for each small range took 8 %
+/// of its verification.
+const MOST: usize = 3;
+
 /// One range of stored bytes, and what the caller wants to know about it.
 #[derive(Clone)]
 pub(crate) struct Job<'f> {
@@ -15,12 +19,9 @@ pub(crate) struct Job<'f> {
     pub(crate) declared: Option<u64>,
     /// The element width for reversing bytes; 1 if the content is little-endian.
     pub(crate) width: usize,
-    /// The wanted checksum of the stored bytes, if checksums of pieces combine to it.
-    pub(crate) sum: Option<DigestAlgorithm>,
-    /// Whether the SHA-256 of the stored bytes is wanted.
-    pub(crate) sha256: bool,
-    /// The wanted checksum of the stored bytes, if it has to be computed in order.
-    pub(crate) chain: Option<DigestAlgorithm>,
+    /// The wanted digests of the stored bytes, each algorithm once. Nearly all digests of one range have one
+    /// algorithm; no known file has more than three.
+    pub(crate) digests: [Option<DigestAlgorithm>; MOST],
     /// Whether the SHA-256 of the content in little-endian order is wanted.
     pub(crate) content: bool,
     /// Whether to look for bytes of the content other than 0 and 1.
@@ -36,9 +37,9 @@ pub(crate) struct Job<'f> {
 pub(crate) struct Outcome {
     /// The length of the content, or why it cannot be decoded.
     pub(crate) decoded: Result<u64>,
-    pub(crate) sum: Option<Digest>,
-    pub(crate) sha256: Option<Digest>,
-    pub(crate) chain: Option<Digest>,
+    /// Those that were wanted of the stored bytes, if these could be read.
+    pub(crate) digests: [Option<Digest>; MOST],
+    /// The SHA-256 of the content, if it was wanted and all could be decoded.
     pub(crate) content: Option<Digest>,
     /// The first byte that is neither 0 nor 1.
     pub(crate) wrong_bool: Option<Box<zt_formats::Error>>,
@@ -46,27 +47,28 @@ pub(crate) struct Outcome {
 
 impl Default for Outcome {
     fn default() -> Self {
-        Outcome {
-            decoded: Ok(0),
-            sum: None,
-            sha256: None,
-            chain: None,
-            content: None,
-            wrong_bool: None,
-        }
+        Outcome { decoded: Ok(0), digests: [const { None }; MOST], content: None, wrong_bool: None }
     }
 }
 
 impl Job<'_> {
+    /// The digest by this algorithm is wanted, too. One that has no place is not computed.
+    pub(crate) fn want(&mut self, algorithm: DigestAlgorithm) {
+        let is_place = |place: &&mut Option<_>| place.is_none_or(|known| known == algorithm);
+        if let Some(place) = self.digests.iter_mut().find(is_place) {
+            *place = Some(algorithm);
+        }
+    }
+
     pub(super) fn blob(&self) -> Blob {
         // Decoding a disputed stream once for each length would let a manifest cost more than its bytes.
         let decoded_len = self.declared.filter(|_| !self.is_disputed);
         Blob { encoding: self.encoding, decoded_len, ..Blob::raw(self.span) }
     }
 
-    /// Whether a digest of the stored bytes is wanted that takes them in order.
-    pub(super) fn is_chained(&self) -> bool {
-        self.sha256 || self.chain.is_some()
+    /// Whether the content in little-endian order is the stored bytes.
+    pub(super) fn is_stored(&self) -> bool {
+        self.encoding == Encoding::Raw && self.width == 1
     }
 
     /// Whether the stored bytes and the declared content fit one piece.
@@ -84,12 +86,6 @@ impl Outcome {
 
     /// The digest of the stored bytes, if it was wanted and they could be read.
     pub(crate) fn digest(&self, algorithm: DigestAlgorithm) -> Option<&Digest> {
-        match algorithm {
-            DigestAlgorithm::Sha256 => self.sha256.as_ref(),
-            _ => {
-                let mut sums = self.sum.iter().chain(&self.chain);
-                sums.find(|sum| sum.algorithm() == Some(algorithm))
-            }
-        }
+        self.digests.iter().flatten().find(|digest| digest.algorithm() == Some(algorithm))
     }
 }

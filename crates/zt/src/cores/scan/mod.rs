@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use zt_container::codec::Frame;
 use zt_container::{
-    BlobReader, Digest, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, ZstdFault,
-    bytes_of,
+    BlobReader, DigestAlgorithm, Encoding, Hasher, Limits, Source, Span, ZstdFault,
 };
 
 pub(crate) use self::job::{Job, Outcome};
-use self::piece::{Piece, is_piece, look, update, wrong_bool};
+use self::piece::{Chains, Piece, is_piece, update, wrong_bool};
 use crate::cores::announce::announce_all;
 use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
@@ -49,15 +48,6 @@ struct Scan<'s> {
     limits: &'s Limits,
     gauge: &'s Gauge<'s>,
     pool: Pool,
-}
-
-/// Digests that need all bytes in order.
-#[derive(Default)]
-struct Chains {
-    /// SHA-256.
-    stored: Option<Hasher>,
-    chain: Option<Hasher>,
-    content: Option<Hasher>,
 }
 
 impl Scan<'_> {
@@ -101,7 +91,7 @@ impl Scan<'_> {
             return Ok(outcome);
         }
         let is_in_order = job.source.is_sequential();
-        if is_in_order && job.sum.is_none() && !job.is_chained() {
+        if is_in_order && job.digests == [None; 3] {
             return self.decode(job);
         }
         let fit = |pieces: &Pieces<'_>| {
@@ -128,29 +118,37 @@ impl Scan<'_> {
             let outcome = self.one(&Job { source, ..job.clone() })?;
             return Ok((outcome, 0));
         }
-        let outcome = look(source, job, scratch).unwrap_or_else(Outcome::failed);
+        let place = Frame { stored: job.span, content: Span::exact(0, job.declared.unwrap_or(0)) };
+        let mut outcome = Outcome::default();
+        let piece = Piece::look(source, job, place, scratch, |stored| {
+            for (algorithm, digest) in job.digests.iter().zip(&mut outcome.digests) {
+                *digest = algorithm.map(|algorithm| algorithm.digest(stored)).transpose()?;
+            }
+            Ok(())
+        });
+        if job.content && piece.fault.is_none() {
+            let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+            let (_, content) = piece.bytes(source, job, scratch);
+            update(&mut hasher, content, job.width);
+            outcome.content = Some(hasher.finish());
+        }
+        outcome.wrong_bool = piece.wrong_bool;
+        outcome.decoded = piece.fault.map_or(Ok(piece.content_len), Err);
         let decoded = *outcome.decoded.as_ref().unwrap_or(&0);
         Ok((outcome, decoded.saturating_mul(job.uses)))
     }
 
-    /// Does pieces in any order, or in order if SHA-256 or some checksum is a chain. While one piece is hashed, the
-    /// other cores fetch and decode the next ones.
+    /// Does pieces in any order, or in order if some digest is a chain. While one piece is hashed, the other cores
+    /// fetch and decode the next ones.
     fn in_pieces(&self, job: &Job<'_>, cut: &Pieces<'_>) -> Result<Outcome> {
-        let ledger = Ledger::sum(job.span, job.sum);
-        let has_chains = job.is_chained() || job.content;
-        // The content of raw little-endian bytes is the stored bytes.
-        let is_same = job.encoding == Encoding::Raw && job.width == 1;
-        let chains = || -> zt_container::Result<Chains> {
-            Ok(Chains {
-                stored: sha256(job.sha256 || (is_same && job.content))?,
-                chain: job.chain.map(Hasher::new).transpose()?,
-                content: sha256(job.content && !is_same)?,
-            })
-        };
-        let mut chains = match chains() {
+        let mut chains = match Chains::of(job) {
             Ok(chains) => chains,
             Err(error) => return Ok(Outcome::failed(error)),
         };
+        let has_chains = !chains.is_empty();
+        let sums = job.digests.iter().flatten().filter(|algorithm| algorithm.combines());
+        let ledgers = sums.map(|algorithm| Ledger::sum(job.span, Some(*algorithm)));
+        let ledgers: Vec<_> = ledgers.collect();
         // A batch of one piece is in order.
         let most = if has_chains { AHEAD } else { cut.len() };
         let ahead = if job.source.is_sequential() { 1 } else { most };
@@ -160,18 +158,23 @@ impl Scan<'_> {
             let places = (from..cut.len()).take(ahead).collect();
             parallel::map_owned(places, |at| {
                 if at > unread.load(Ordering::Relaxed) {
-                    return Ok((at, Piece::default(), None));
+                    return Ok((Piece::default(), None));
                 }
                 let mut scratch = self.pool.take();
-                let piece = self.piece(job, cut, at, &ledger, &mut scratch)?;
+                let place = cut.get(at).ok_or_else(Error::out_of_order)?;
+                cut.announce(at);
+                let piece = Piece::look(job.source, job, place, &mut scratch, |stored| {
+                    ledgers.iter().try_for_each(|ledger| ledger.add(place.stored, stored))
+                });
+                self.gauge.report(piece.content_len.saturating_mul(job.uses))?;
                 if piece.is_unread {
                     unread.fetch_min(at, Ordering::Relaxed);
                 }
                 if has_chains {
-                    return Ok((at, piece, Some(scratch)));
+                    return Ok((piece, Some(scratch)));
                 }
                 self.pool.give(scratch);
-                Ok((at, piece, None))
+                Ok((piece, None))
             })
         };
         let mut pieces = Vec::new();
@@ -179,9 +182,9 @@ impl Scan<'_> {
         let mut next = ready.len();
         while !ready.is_empty() {
             let chain = || {
-                for (at, piece, scratch) in ready {
-                    if let Some((place, scratch)) = cut.get(at).zip(scratch) {
-                        chains.take(job, place, &piece, &scratch);
+                for (piece, scratch) in ready {
+                    if let Some(scratch) = scratch {
+                        chains.take(job, &piece, &scratch);
                         self.pool.give(scratch);
                     }
                     pieces.push(piece);
@@ -194,73 +197,7 @@ impl Scan<'_> {
             }
             next = next.strict_add(ready.len());
         }
-        let mut outcome = self.sum(job, pieces, ledger, chains)?;
-        if is_same && job.content {
-            outcome.content.clone_from(&outcome.sha256);
-        }
-        Ok(outcome)
-    }
-
-    /// Fetches, sums and decodes one piece. The piece holds its errors.
-    fn piece(
-        &self,
-        job: &Job<'_>,
-        cut: &Pieces<'_>,
-        at: usize,
-        ledger: &Ledger<'_>,
-        scratch: &mut Scratch,
-    ) -> Result<Piece> {
-        let place = cut.get(at).ok_or_else(Error::out_of_order)?;
-        cut.announce(at);
-        let piece = Piece::look(job, place, ledger, scratch);
-        self.gauge.report(piece.content_len.saturating_mul(job.uses))?;
-        Ok(piece)
-    }
-
-    /// The outcome of pieces in order. The bytes after the last one, a table of frames, are hashed
-    /// here.
-    fn sum(
-        &self,
-        job: &Job<'_>,
-        pieces: Vec<Piece>,
-        ledger: Ledger<'_>,
-        mut chains: Chains,
-    ) -> Result<Outcome> {
-        let mut outcome = Outcome::default();
-        let (mut end, mut decoded) = (job.span.offset(), 0u64);
-        let mut unread = false;
-        for piece in pieces {
-            end = piece.stored.end();
-            decoded = decoded.strict_add(piece.content_len);
-            outcome.wrong_bool = outcome.wrong_bool.or(piece.wrong_bool);
-            unread |= piece.is_unread;
-            if let (Some(fault), Ok(_)) = (piece.fault, &outcome.decoded) {
-                outcome.decoded = Err(fault);
-            }
-        }
-        let table = Span::between(end, job.span.end()).ok_or_else(Error::out_of_order)?;
-        let finish = || -> zt_container::Result<Option<Digest>> {
-            if job.is_chained() {
-                chains.update_stored(&bytes_of(job.source, table)?);
-            }
-            ledger.finish(job.source)
-        };
-        // There is no sum of bytes that could not be read.
-        let sum = if unread { None } else { Some(finish()) };
-        match sum {
-            Some(Ok(sum)) => {
-                outcome.sum = sum;
-                outcome.sha256 = chains.stored.map(Hasher::finish);
-                outcome.chain = chains.chain.map(Hasher::finish);
-            }
-            Some(Err(error)) => outcome.decoded = Err(error.into()),
-            None => {}
-        }
-        if outcome.decoded.is_ok() {
-            outcome.decoded = Ok(decoded);
-            outcome.content = chains.content.map(Hasher::finish);
-        }
-        Ok(outcome)
+        chains.finish(job, pieces, ledgers)
     }
 
     /// Does one stream that cannot be cut. This core decodes it, and others hash its stored bytes.
@@ -275,10 +212,8 @@ impl Scan<'_> {
             ..job.clone()
         };
         let sums = || {
-            if stored.sum.is_some() || stored.is_chained() {
-                return self.one(&stored).map(Some);
-            }
-            Ok(None)
+            let is_wanted = stored.digests != [None; 3];
+            is_wanted.then(|| self.one(&stored)).transpose()
         };
         let (decoded, sums) = if job.source.is_sequential() {
             (self.decode(job), sums())
@@ -287,9 +222,7 @@ impl Scan<'_> {
         };
         let mut outcome = decoded?;
         if let Some(sums) = sums? {
-            outcome.sum = sums.sum;
-            outcome.sha256 = sums.sha256;
-            outcome.chain = sums.chain;
+            outcome.digests = sums.digests;
         }
         Ok(outcome)
     }
@@ -298,7 +231,8 @@ impl Scan<'_> {
         let blob = job.blob();
         let most = job.declared.unwrap_or(self.limits.decoded_len);
         let opened = BlobReader::unverified(job.source, &blob, &self.limits.with_decoded_len(most));
-        let (mut reader, mut hasher) = match (opened, sha256(job.content)) {
+        let hasher = job.content.then(|| Hasher::new(DigestAlgorithm::Sha256)).transpose();
+        let (mut reader, mut hasher) = match (opened, hasher) {
             (Ok(reader), Ok(hasher)) => (reader, hasher),
             (Err(error), _) | (_, Err(error)) => return Ok(Outcome::failed(error)),
         };
@@ -334,30 +268,5 @@ impl Scan<'_> {
             wrong_bool: wrong,
             ..Outcome::default()
         })
-    }
-}
-
-fn sha256(is_wanted: bool) -> zt_container::Result<Option<Hasher>> {
-    let hasher = is_wanted.then(|| Hasher::new(DigestAlgorithm::Sha256));
-    hasher.transpose()
-}
-
-impl Chains {
-    fn update_stored(&mut self, bytes: &[u8]) {
-        let hashers = self.stored.iter_mut().chain(&mut self.chain);
-        hashers.for_each(|hasher| hasher.update(bytes));
-    }
-
-    /// The next piece. Its bytes are borrowed or in `scratch`.
-    fn take(&mut self, job: &Job<'_>, place: Frame, piece: &Piece, scratch: &Scratch) {
-        let stored = job.source.slice(place.stored).unwrap_or(&scratch.stored);
-        self.update_stored(stored);
-        let content = match job.encoding {
-            Encoding::Raw => stored,
-            _ => &scratch.content,
-        };
-        if let Some(hasher) = self.content.as_mut().filter(|_| piece.fault.is_none()) {
-            update(hasher, content, job.width);
-        }
     }
 }
