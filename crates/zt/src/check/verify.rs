@@ -255,17 +255,10 @@ impl Verification<'_, '_> {
         self.decoded_len = self.decoded_len.strict_add(survey.decoded_len());
         let mut tables = TableCheck { allowance: &mut self.of_tables, seen: HashSet::new() };
         for (at, entry) in entries.iter().enumerate() {
+            let mut findings = Findings { report: &mut self.report, problems: Vec::new() };
             let place = self.place.strict_add(at);
-            let mut findings = Findings::default();
             if findings.check(entry, at, &survey, &mut tables, self.strict) {
                 self.contents.push(place);
-            }
-            let report = &mut self.report;
-            report.components = report.components.strict_add(findings.components);
-            report.bytes = report.bytes.saturating_add(findings.bytes);
-            report.unverified.extend(findings.unverified);
-            if findings.is_unchecked {
-                report.unchecked.push(entry.name().to_owned());
             }
             self.problems.extend(findings.problems.into_iter().map(|error| (place, error)));
         }
@@ -340,17 +333,13 @@ impl<'f> TableCheck<'_, 'f> {
     }
 }
 
-#[derive(Default)]
-struct Findings {
-    components: u64,
-    bytes: u64,
-    unverified: Vec<(String, String)>,
-    /// Its format is not registered.
-    is_unchecked: bool,
+/// What is found in one object.
+struct Findings<'r> {
+    report: &'r mut Report,
     problems: Vec<Error>,
 }
 
-impl Findings {
+impl Findings<'_> {
     /// Checks all but the contents, and returns whether these can be checked.
     fn check<'f>(
         &mut self,
@@ -368,7 +357,9 @@ impl Findings {
             }
         };
         let format = tensor.registry().format(tensor.format());
-        self.is_unchecked = format.is_none();
+        if format.is_none() {
+            self.report.unchecked.push(entry.name().to_owned());
+        }
         self.problems.extend(tensor.fault().cloned());
         let mut is_sound = tensor.fault().is_none();
         if strict
@@ -384,11 +375,12 @@ impl Findings {
         for (part, outcome) in tensor.located().zip(outcomes) {
             if part.component.blob.algorithm().is_none() {
                 let name = entry.name().to_owned();
-                self.unverified.push((name, part.role.to_string()));
+                self.report.unverified.push((name, part.role.to_string()));
             }
-            self.components = self.components.strict_add(1);
+            self.report.components = self.report.components.strict_add(1);
             let decoded = outcome.and_then(|outcome| outcome.decoded.as_ref().ok());
-            self.bytes = self.bytes.saturating_add(decoded.copied().unwrap_or(0));
+            let decoded = decoded.copied().unwrap_or(0);
+            self.report.bytes = self.report.bytes.saturating_add(decoded);
             // Digests are compared even if the file was opened without.
             match judge(&tensor, part, outcome, true) {
                 Ok(byte_len) => {

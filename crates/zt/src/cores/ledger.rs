@@ -12,6 +12,7 @@ use crate::error::Result;
 ///
 /// It compares nothing where no digest is expected, or the digest is a chain of blocks: such a digest is
 /// computed from front to back, by [`Ledger::chain`].
+#[derive(Default)]
 pub(crate) struct Ledger<'b> {
     span: Span,
     expected: Option<&'b Digest>,

@@ -10,9 +10,10 @@ use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::announce::announce_all;
+use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
-use crate::cores::pieces::{Pieces, lent_or_fetched};
-use crate::cores::scratch::{Scratch, decompressor};
+use crate::cores::pieces::Pieces;
+use crate::cores::scratch::Scratch;
 use crate::error::Result;
 use crate::file::chunks::Checked;
 use crate::file::tensor::{ComponentReader, Located, Tensor, copy_some, to_little_endian};
@@ -332,18 +333,19 @@ impl<'f> PartReader<'f> {
                 let byte_len = piece.content.byte_len();
                 let place = out.get_mut(..in_memory(byte_len));
                 let place = place.filter(|_| piece.content.offset() == at && byte_len > 0);
-                let is_straight = place.is_some();
-                let Scratch { stored, content, decompressor } = &mut self.scratch;
-                let place = match place {
-                    Some(place) => place,
+                let mut content = std::mem::take(&mut self.scratch.content);
+                let (place, straight) = match place {
+                    Some(place) => (place, in_memory(byte_len)),
                     None => {
-                        resize(content, byte_len)
+                        resize(&mut content, byte_len)
                             .map_err(|error| cut.tensor.blame(error, cut.part))?;
-                        &mut content[..]
+                        (&mut content[..], 0)
                     }
                 };
-                match cut.read(piece, place, stored, decompressor) {
-                    Ok(()) if is_straight => return Ok(place.len()),
+                let read = cut.read(piece, place, &mut self.scratch);
+                self.scratch.content = content;
+                match read {
+                    Ok(()) if straight > 0 => return Ok(straight),
                     Ok(()) => self.held = piece.content,
                     // The table lies, or the frame is damaged: a full read finds out by the digest.
                     Err(_) if cut.pieces.frames().is_some() => {
@@ -453,25 +455,14 @@ impl Cut<'_> {
     }
 
     /// Reads a piece into `out`, which has exactly its content.
-    fn read(
-        &self,
-        piece: Frame,
-        out: &mut [u8],
-        stored: &mut Vec<u8>,
-        decoder: &mut Option<zt_container::codec::FrameDecompressor>,
-    ) -> Result<()> {
+    fn read(&self, piece: Frame, out: &mut [u8], scratch: &mut Scratch) -> Result<()> {
         let blame = |error| self.tensor.blame(error, self.part);
-        if self.pieces.frames().is_some() {
-            let mut decode = || {
-                let bytes = lent_or_fetched(self.pieces.source, piece.stored, stored)?;
-                decompressor(decoder)?.decode_into(bytes, out)
-            };
-            return decode().map_err(blame);
-        }
-        let read = self.pieces.source.read_at(piece.stored.offset(), out);
-        read.map_err(|error| self.tensor.blame(error, self.part))?;
-        if let Some((chunks, at)) = self.unchecked(piece.content.offset()) {
-            chunks.check(at, out).map_err(|error| self.tensor.blame(error, self.part))?;
+        let read = self.pieces.read(piece.stored, out, scratch, &Ledger::default());
+        read.map_err(|error| blame(error.into()))?;
+        if self.pieces.frames().is_none()
+            && let Some((chunks, at)) = self.unchecked(piece.content.offset())
+        {
+            chunks.check(at, out).map_err(blame)?;
         }
         to_little_endian(self.part.component, out);
         Ok(())
@@ -479,21 +470,22 @@ impl Cut<'_> {
 
     /// Reads a piece, and copies values out of it.
     fn copy(&self, piece: Frame, mut parts: Vec<Strided<'_>>, scratch: &mut Scratch) -> Result<()> {
-        let Scratch { stored, content, decompressor } = scratch;
         if let [part] = &mut parts[..]
             && let Some(out) =
                 part.as_bytes().filter(|out| out.len() as u64 == piece.content.byte_len())
         {
-            return self.read(piece, out, stored, decompressor);
+            return self.read(piece, out, scratch);
         }
-        resize(content, piece.content.byte_len())?;
-        self.read(piece, content, stored, decompressor)?;
+        let mut content = std::mem::take(&mut scratch.content);
+        resize(&mut content, piece.content.byte_len())?;
+        self.read(piece, &mut content, scratch)?;
         for part in &mut parts {
             for (at, value) in part.each_value() {
-                let held = from(content, at.strict_sub(piece.content.offset()));
+                let held = from(&content, at.strict_sub(piece.content.offset()));
                 value.copy_from_slice(held.get(..value.len()).unwrap_or_default());
             }
         }
+        scratch.content = content;
         Ok(())
     }
 
