@@ -70,11 +70,7 @@ impl Address {
     /// Code `path` for a location outside the folder: a file must not make its reader fetch from another
     /// address.
     pub(crate) fn below(&self, location: &str) -> Result<Self> {
-        let is_name = |name: &str| {
-            !matches!(name, "" | "." | "..")
-                && !name.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
-        };
-        if !location.split('/').all(is_name) {
+        if !is_plain(location) {
             return Err(Fault::Elsewhere.into());
         }
         let mut parts: Vec<_> = self.path.parts().collect();
@@ -90,6 +86,14 @@ impl Address {
             is_writable: self.is_writable,
         })
     }
+}
+
+/// Whether a name from a file or a server is a list of plain names with `/` between them.
+pub(crate) fn is_plain(location: &str) -> bool {
+    location.split('/').all(|name| {
+        !matches!(name, "" | "." | "..")
+            && !name.contains(|c: char| c.is_control() || matches!(c, '\\' | ':'))
+    })
 }
 
 /// A file of this machine. Like every store, it is given the options; it needs none.

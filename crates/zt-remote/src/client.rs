@@ -153,7 +153,7 @@ fn within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
 }
 
 /// TLS uses ring, unless the program has chosen another implementation for all its connections.
-fn choose_cryptography() {
+pub(crate) fn choose_cryptography() {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // An error means that another thread was first.
         let _ = rustls::crypto::ring::default_provider().install_default();

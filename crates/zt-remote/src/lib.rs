@@ -9,6 +9,7 @@ mod async_file;
 mod client;
 #[cfg(any(feature = "aws", feature = "gcp", feature = "azure"))]
 mod cloud;
+mod download;
 mod error;
 mod folder;
 mod object;
@@ -24,6 +25,7 @@ mod upload;
 mod web;
 
 pub use async_file::AsyncFile;
+pub use download::{DownloadOptions, Downloaded, HubCache, List, Listed, Proof, download, list};
 pub use folder::RemoteFolder;
 pub use options::RemoteOptions;
 pub use remote::Remote;

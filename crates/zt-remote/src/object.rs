@@ -107,6 +107,13 @@ impl Object {
         self.meta.size
     }
 
+    /// The tag, or the time of the last change; `None` if the server gives neither.
+    pub(crate) fn version(&self) -> Option<String> {
+        let time = self.meta.last_modified;
+        let time = (time.timestamp() != 0).then(|| time.to_rfc3339());
+        self.meta.e_tag.clone().or(time)
+    }
+
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }

@@ -172,6 +172,16 @@ impl Remote {
         &self.object.address().text
     }
 
+    /// The file's name, the last part of the path.
+    pub(crate) fn name(&self) -> String {
+        self.object.address().name().to_owned()
+    }
+
+    /// What tells this version of the object from others: its tag or its time.
+    pub(crate) fn version(&self) -> Option<String> {
+        self.object.version()
+    }
+
     /// Requests and bytes so far.
     pub fn traffic(&self) -> Traffic {
         self.object.meter().traffic()

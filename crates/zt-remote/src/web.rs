@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use object_store::http::HttpBuilder;
 use object_store::path::Path;
+use reqwest::Client;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::redirect::Policy;
 use url::Url;
 use zt::Result;
 
 use crate::address::Located;
-use crate::client::{Connector, client, retry};
+use crate::client::{Connector, choose_cryptography, client, retry};
 use crate::error::Fault;
 use crate::options::RemoteOptions;
+use crate::runtime;
 
 /// The site of the Hub, unless `HF_ENDPOINT` names another.
 const HUB: &str = "https://huggingface.co";
@@ -40,10 +43,7 @@ pub(crate) fn of_server(
     }
     let mut headers = HeaderMap::new();
     if let Some(token) = token {
-        let value = HeaderValue::from_str(&format!("Bearer {token}"));
-        let mut value = value.map_err(|_| Fault::settings(&NOT_A_HEADER))?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
+        headers.insert(AUTHORIZATION, bearer(token)?);
     }
     let store = HttpBuilder::new()
         .with_url(folder)
@@ -59,6 +59,15 @@ pub(crate) fn of_server(
 /// A file of a repository on the Hub: `hf://OWNER/REPOSITORY[@REVISION]/PATH`, and `hf://datasets/...`,
 /// `hf://spaces/...`. A revision with a slash is written with `%2F`.
 pub(crate) fn of_hub(url: &Url, options: &RemoteOptions) -> Result<Located> {
+    let resolved = resolved(url)?;
+    let mut options = options.clone();
+    // A user who names an unencrypted site has asked for it.
+    options.allow_http |= resolved.scheme() == "http";
+    of_server(&resolved, &options, token().as_deref())
+}
+
+/// The address at the Hub of `hf://...`.
+fn resolved(url: &Url) -> Result<Url> {
     let mut parts: Vec<&str> = url.host_str().into_iter().collect();
     parts.extend(url.path_segments().into_iter().flatten());
     let kind = match parts.first() {
@@ -73,17 +82,110 @@ pub(crate) fn of_hub(url: &Url, options: &RemoteOptions) -> Result<Located> {
         return Err(Fault::settings(&NOT_ON_HUB).into());
     };
     let (repository, revision) = repository.split_once('@').unwrap_or((repository, "main"));
-    let endpoint = env::var("HF_ENDPOINT").unwrap_or_else(|_| HUB.to_owned());
+    let endpoint = endpoint();
     let kind = kind.map(|kind| format!("{kind}/")).unwrap_or_default();
-    let resolved = format!(
-        "{}/{kind}{owner}/{repository}/resolve/{revision}/{}",
-        endpoint.trim_end_matches('/'),
-        path.join("/"),
-    );
-    let resolved = Url::parse(&resolved).map_err(|why| Fault::NotUrl { why })?;
-    let mut options = options.clone();
-    // A user who names an unencrypted site has asked for it.
-    options.allow_http |= endpoint.starts_with("http://");
-    let token = env::var("HF_TOKEN").ok().filter(|token| !token.is_empty());
-    of_server(&resolved, &options, token.as_deref())
+    let resolved =
+        format!("{}/{kind}{owner}/{repository}/resolve/{revision}/{}", endpoint, path.join("/"),);
+    Url::parse(&resolved).map_err(|why| Fault::NotUrl { why }.into())
+}
+
+/// The address of the Hub, without a slash at the end.
+fn endpoint() -> String {
+    let endpoint = env::var("HF_ENDPOINT").unwrap_or_else(|_| HUB.to_owned());
+    endpoint.trim_end_matches('/').to_owned()
+}
+
+/// What a server tells of a file without its bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Head {
+    /// The tag that the Hub gives: the SHA-256 of a file in LFS or Xet.
+    pub(crate) linked_etag: Option<String>,
+    /// The commit of the repository, if the Hub has answered.
+    pub(crate) commit: Option<String>,
+    /// The headers that have digests of the whole file.
+    pub(crate) digests: Vec<String>,
+}
+
+/// The headers of a file; `None` for other stores, and for a server that refuses the question.
+pub(crate) fn head(url: &str, options: &RemoteOptions) -> Result<Option<Head>> {
+    let url = Url::parse(url).map_err(|why| Fault::NotUrl { why })?;
+    let (url, is_hub) = match url.scheme() {
+        "http" | "https" => (url, false),
+        "hf" => (resolved(&url)?, true),
+        _ => return Ok(None),
+    };
+    // The tag of the Hub is in its redirect, not in the answer of the site that has the file.
+    let redirects = if is_hub { Policy::none() } else { Policy::limited(10) };
+    let client = plain_client(options, redirects, is_hub)?;
+    options.meter.begin();
+    let answer = runtime::wait(options.interrupt, async move { client.head(url).send().await })?;
+    let Ok(answer) = answer else { return Ok(None) };
+    if !answer.status().is_success() && !answer.status().is_redirection() {
+        return Ok(None);
+    }
+    let headers = answer.headers();
+    let one = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+    let digests = ["repr-digest", "content-digest", "digest"].into_iter().filter_map(one);
+    Ok(Some(Head {
+        linked_etag: one("x-linked-etag").filter(|_| is_hub),
+        commit: one("x-repo-commit").filter(|_| is_hub),
+        digests: digests.collect(),
+    }))
+}
+
+/// The answer of the Hub's API to a question, at most 64 MiB.
+pub(crate) fn api(question: &str, options: &RemoteOptions) -> Result<Vec<u8>> {
+    const LONGEST: usize = 64 << 20;
+    let url = format!("{}/api/{question}", endpoint());
+    let client = plain_client(options, Policy::limited(10), true)?;
+    options.meter.begin();
+    let asked = url.clone();
+    let answer = runtime::wait(options.interrupt, async move {
+        let mut answer = client.get(asked).send().await?.error_for_status()?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = answer.chunk().await? {
+            if bytes.len().saturating_add(chunk.len()) > LONGEST {
+                break;
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        Ok(bytes)
+    })?;
+    answer.map_err(|error: reqwest::Error| {
+        let kind = match error.status().map(|status| status.as_u16()) {
+            Some(401 | 403) => std::io::ErrorKind::PermissionDenied,
+            Some(404) => std::io::ErrorKind::NotFound,
+            _ => std::io::ErrorKind::Other,
+        };
+        let error = std::io::Error::new(kind, error.without_url().to_string());
+        zt::Error::from(error).with_path(url.as_ref())
+    })
+}
+
+fn plain_client(options: &RemoteOptions, redirects: Policy, is_hub: bool) -> Result<Client> {
+    choose_cryptography();
+    let mut headers = HeaderMap::new();
+    if let Some(token) = token().filter(|_| is_hub) {
+        headers.insert(AUTHORIZATION, bearer(&token)?);
+    }
+    let client = Client::builder()
+        .user_agent(concat!("zt/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .connect_timeout(options.timeout)
+        .timeout(options.timeout)
+        .http1_only()
+        .redirect(redirects)
+        .build();
+    client.map_err(|error| Fault::settings(&error).into())
+}
+
+fn token() -> Option<String> {
+    env::var("HF_TOKEN").ok().filter(|token| !token.is_empty())
+}
+
+fn bearer(token: &str) -> Result<HeaderValue> {
+    let value = HeaderValue::from_str(&format!("Bearer {token}"));
+    let mut value = value.map_err(|_| Fault::settings(&NOT_A_HEADER))?;
+    value.set_sensitive(true);
+    Ok(value)
 }

@@ -87,6 +87,7 @@ commands! {
     Meta: meta,
     Compact: compact,
     Repair: repair,
+    Fetch: fetch,
     Bench: bench at file,
     Explain: explain,
     Completions: completions with Cli::command(),

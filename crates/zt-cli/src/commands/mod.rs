@@ -17,6 +17,7 @@ pub(crate) mod diff;
 mod each;
 pub(crate) mod explain;
 pub(crate) mod extract;
+pub(crate) mod fetch;
 pub(crate) mod hash;
 pub(crate) mod index;
 pub(crate) mod info;

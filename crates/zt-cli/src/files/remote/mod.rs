@@ -103,11 +103,24 @@ pub(crate) fn location(path: &Path) -> Location {
     url.map_or_else(|| Location::new(path), |url| Location::url(url, path))
 }
 
+/// The URL that was typed, with its secrets.
+#[cfg(feature = "remote")]
+pub(crate) fn typed_url(path: &Path) -> Option<String> {
+    let url = path.to_str()?;
+    secrets::url_of(url).or_else(|| foreign::is_like_url(url).then(|| url.to_owned()))
+}
+
 /// How files are opened: the connections to stores.
 #[cfg(feature = "remote")]
 pub(crate) fn options(arguments: &RemoteArgs) -> LocationOptions<'static> {
+    LocationOptions::new().kinds(kinds::table().clone()).remote(stores(arguments))
+}
+
+/// The connections to stores.
+#[cfg(feature = "remote")]
+pub(crate) fn stores(arguments: &RemoteArgs) -> RemoteOptions {
     IS_SHOWN.fetch_or(arguments.requests, Ordering::Relaxed);
-    let stores = RemoteOptions::new()
+    RemoteOptions::new()
         .allow_http(arguments.allow_http)
         .meter(&METER)
         .timeout(Duration::from_secs(arguments.timeout))
@@ -115,8 +128,7 @@ pub(crate) fn options(arguments: &RemoteArgs) -> LocationOptions<'static> {
             // An error of stderr cannot be reported.
             let _ = writeln!(io::stderr(), "note: {message}");
         })
-        .interrupt(|| signals::caught().is_some());
-    LocationOptions::new().kinds(kinds::table().clone()).remote(stores)
+        .interrupt(|| signals::caught().is_some())
 }
 
 /// Prints what was sent and received, if it was asked for.

@@ -1,0 +1,79 @@
+//! `zt fetch`: the file, or nothing under its name.
+#![cfg(feature = "remote")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is the failure of the test")]
+
+mod common;
+#[path = "../../zt-remote/tests/common/mod.rs"]
+mod server;
+
+use std::fs;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{command, names_in, zt};
+use server::Server;
+
+fn content(len: usize) -> Arc<Vec<u8>> {
+    let byte = |at: usize| u8::try_from((at * at / 7 + at) % 251).unwrap();
+    Arc::new((0..len).map(byte).collect())
+}
+
+#[test]
+fn a_file_is_fetched_and_what_was_checked_is_told() {
+    let bytes = content(300_000);
+    let server = Server::with("m.bin", Arc::clone(&bytes));
+    let url = server.url("m.bin");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("new/");
+    let out_text = format!("{}/", out.to_str().unwrap());
+    let fetched = zt(["fetch", &url, "-o", &out_text, "--allow-http", "--json"]).exits(0);
+    let file = &fetched.json()["files"][0];
+    assert_eq!((&file["checked"], &file["byte_len"]), (&"none".into(), &300_000.into()));
+    assert!(fetched.err.contains("only its length was checked"), "{}", fetched.err);
+    assert_eq!(fs::read(out.join("m.bin")).unwrap(), **bytes);
+
+    zt(["fetch", &url, &out_text, "--allow-http"]).exits(2);
+    let same = file["sha256"].as_str().unwrap();
+    let wrong = "0".repeat(64);
+    for (sum, code) in [(same, 0), (&*wrong, 1)] {
+        let options = ["--allow-http", "--force", "--sha256", sum];
+        let run = zt(["fetch", &url, &out_text].into_iter().chain(options)).exits(code);
+        assert_eq!(run.err.contains("digest-mismatch"), code == 1, "{}", run.err);
+    }
+    assert_eq!(fs::read(out.join("m.bin")).unwrap(), **bytes);
+    assert_eq!(names_in(&out), ["m.bin"]);
+    zt(["fetch", "m.bin"]).exits(2);
+}
+
+#[test]
+fn a_fetch_that_is_killed_leaves_no_file_and_the_last_one_is_right() {
+    let bytes = content(2_000_000);
+    let server = Server::with("m.bin", Arc::clone(&bytes));
+    let url = server.url("m.bin");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.bin");
+    let text = path.to_str().unwrap();
+    let arguments = ["fetch", &url, text, "--allow-http", "--limit-rate", "4MB"];
+    let mut killed = 0;
+    for millis in (20..600).step_by(30) {
+        let mut child = command();
+        let child = child.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = child.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(millis));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        match fs::read(&path) {
+            // It was faster.
+            Ok(found) => {
+                assert!(found == **bytes);
+                fs::remove_file(&path).unwrap();
+            }
+            Err(_) => killed += 1,
+        }
+    }
+    assert!(killed > 0);
+    zt(["fetch", &url, text, "--allow-http"]).exits(0);
+    assert!(fs::read(&path).unwrap() == **bytes);
+    assert_eq!(names_in(dir.path()), ["m.bin"]);
+}

@@ -1,0 +1,294 @@
+//! The files of a folder, of a set, or of a repository of the Hub.
+
+use std::collections::BTreeSet;
+
+use futures_util::TryStreamExt;
+use serde::Deserialize;
+use url::Url;
+use zt::{Error, ErrorKind, Result, Source, codes};
+
+use crate::address::{Address, is_plain};
+use crate::download::proof::{Proof, parsed, sums};
+use crate::error::of_store;
+use crate::options::RemoteOptions;
+use crate::remote::Remote;
+use crate::runtime;
+
+/// The longest index and the longest list of a repository that are read.
+const LONGEST: u64 = 256 << 20;
+
+/// One of several files.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Listed {
+    /// Its name below the folder: plain names with `/` between them.
+    pub name: String,
+    /// Where it is.
+    pub url: String,
+    /// Its length, if the list has it.
+    pub byte_len: Option<u64>,
+    /// Its SHA-256, if the list has it.
+    pub sha256: Option<[u8; 32]>,
+    /// Whose list it is.
+    pub proof: Proof,
+    /// The name of its blob in the Hub's cache.
+    pub(super) blob: Option<String>,
+}
+
+/// The files of a repository, of a folder or of a set.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct List {
+    /// The files, in the order of their names.
+    pub files: Vec<Listed>,
+    /// The repository and its commit.
+    pub(super) repository: Option<Repository>,
+}
+
+impl List {
+    /// Files below the folder of `url`, which ends with a slash or with the name of a file: their names, lengths and
+    /// SHA-256, as a seal has them.
+    ///
+    /// # Errors
+    ///
+    /// Code `path` for a name that leads out of the folder.
+    pub fn below(
+        url: &str,
+        files: impl IntoIterator<Item = (String, u64, [u8; 32])>,
+    ) -> Result<Self> {
+        let files = files.into_iter().map(|(name, byte_len, sha256)| Listed {
+            byte_len: Some(byte_len),
+            sha256: Some(sha256),
+            proof: Proof::Given,
+            ..beside(url, name)
+        });
+        checked(List { files: files.collect(), repository: None })
+    }
+}
+
+/// A repository of the Hub, at a commit.
+#[derive(Debug, Clone)]
+pub(super) struct Repository {
+    /// `models`, `datasets` or `spaces`.
+    pub(super) kind: String,
+    /// `OWNER/NAME`.
+    pub(super) name: String,
+    pub(super) revision: String,
+    pub(super) commit: String,
+}
+
+#[derive(Deserialize)]
+struct Index {
+    weight_map: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    sha: String,
+    siblings: Vec<Sibling>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Sibling {
+    rfilename: String,
+    size: Option<u64>,
+    blob_id: Option<String>,
+    lfs: Option<Lfs>,
+}
+
+#[derive(Deserialize)]
+struct Lfs {
+    sha256: String,
+}
+
+/// The files that `url` stands for; `None` for one file.
+///
+/// * `hf:OWNER/NAME[@REVISION]`: all files of the repository.
+/// * An address that ends with `.index.json`: the index and the shards in it.
+/// * An address that ends with a slash: all objects below it, in a store; the files of `SHA256SUMS`, on a web server.
+///
+/// # Errors
+///
+/// As [`crate::open`]; code `path` for a name that leads out of the folder; `header` for an index or an answer that is not
+/// what it should be; `unsupported` for a folder of a web server without a list.
+pub fn list(url: &str, options: &RemoteOptions) -> Result<Option<List>> {
+    #[cfg(feature = "http")]
+    if let Some((kind, name, revision)) = repository(url) {
+        return of_repository(kind, name, revision, options).map(Some);
+    }
+    let (place, _) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));
+    if place.ends_with(".index.json") {
+        return of_index(url, options).map(Some);
+    }
+    if !place.ends_with('/') {
+        return Ok(None);
+    }
+    let is_web = place.starts_with("http://") || place.starts_with("https://");
+    if is_web { of_sums(place, options).map(Some) } else { of_folder(place, options).map(Some) }
+}
+
+/// The parts of `hf:[KIND/]OWNER/NAME[@REVISION]`, with or without `//`; `None` for a file of a repository.
+fn repository(url: &str) -> Option<(&str, &str, &str)> {
+    let rest = url.strip_prefix("hf:")?;
+    let rest = rest.strip_prefix("//").unwrap_or(rest).trim_end_matches('/');
+    let (kind, rest) = match rest.split_once('/')? {
+        (kind @ ("datasets" | "spaces"), rest) => (kind, rest),
+        _ => ("models", rest),
+    };
+    let (name, revision) = rest.split_once('@').unwrap_or((rest, "main"));
+    let is_repository = name.split('/').filter(|part| !part.is_empty()).count() == 2
+        && name.split('/').count() == 2
+        && !revision.contains('/');
+    is_repository.then_some((kind, name, revision))
+}
+
+#[cfg(feature = "http")]
+fn of_repository(kind: &str, name: &str, revision: &str, options: &RemoteOptions) -> Result<List> {
+    let bytes = crate::web::api(&format!("{kind}/{name}/revision/{revision}?blobs=true"), options)?;
+    let answer: Answer = parse(&bytes, url_of(kind, name, revision, ""))?;
+    let is_commit = !answer.sha.is_empty() && answer.sha.bytes().all(|it| it.is_ascii_hexdigit());
+    if !is_commit {
+        return Err(header("the answer of the Hub has no commit", name));
+    }
+    let files = answer.siblings.into_iter().map(|sibling| {
+        let url = url_of(kind, name, &answer.sha, &sibling.rfilename);
+        let sha256 = sibling.lfs.as_ref().and_then(|lfs| parsed(&lfs.sha256));
+        let blob = sibling.lfs.map(|lfs| lfs.sha256).or(sibling.blob_id);
+        let blob = blob.filter(|blob| blob.bytes().all(|it| it.is_ascii_hexdigit()));
+        Listed {
+            name: sibling.rfilename,
+            url,
+            byte_len: sibling.size,
+            sha256,
+            proof: Proof::Hub,
+            blob,
+        }
+    });
+    let files = files.collect();
+    let repository = Repository {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+        revision: revision.to_owned(),
+        commit: answer.sha.clone(),
+    };
+    checked(List { files, repository: Some(repository) })
+}
+
+/// The URL of a file of the Hub. Its name is encoded: its characters have no meaning in a URL.
+fn url_of(kind: &str, name: &str, revision: &str, file: &str) -> String {
+    let kind = if kind == "models" { String::new() } else { format!("{kind}/") };
+    let mut url = format!("hf://{kind}{name}@{revision}/");
+    for (at, part) in file.split('/').enumerate() {
+        if at > 0 {
+            url.push('/');
+        }
+        url.extend(url::form_urlencoded::byte_serialize(part.as_bytes()));
+    }
+    // A form has `+` for a space.
+    url.replace('+', "%20")
+}
+
+fn of_index(url: &str, options: &RemoteOptions) -> Result<List> {
+    let remote = Remote::open(url, options)?;
+    let index: Index = parse(&read(&remote)?, remote.url().to_owned())?;
+    let shards: BTreeSet<String> = index.weight_map.into_values().collect();
+    let names = std::iter::once(remote.name()).chain(shards);
+    let files = names.map(|name| beside(url, name)).collect();
+    checked(List { files, repository: None })
+}
+
+fn of_sums(url: &str, options: &RemoteOptions) -> Result<List> {
+    let list = Remote::open(&format!("{url}SHA256SUMS"), options).map_err(|error| {
+        let why = format!(
+            "{error}; a web server does not list its folders: give the address of a file, of an index, or put SHA256SUMS there"
+        );
+        Error::new(ErrorKind::Unsupported, codes::UNSUPPORTED, why)
+    })?;
+    let files = sums(&read(&list)?).into_iter().map(|(sha256, name)| {
+        let file = beside(&format!("{url}SHA256SUMS"), name);
+        Listed { sha256: Some(sha256), proof: Proof::Sums, ..file }
+    });
+    checked(List { files: files.collect(), repository: None })
+}
+
+/// All objects below a folder of a store.
+fn of_folder(url: &str, options: &RemoteOptions) -> Result<List> {
+    let mut parsed = Url::parse(url).map_err(|why| crate::error::Fault::NotUrl { why })?;
+    if let Ok(mut parts) = parsed.path_segments_mut() {
+        parts.pop_if_empty().push("file");
+    }
+    let address = Address::new(parsed.as_str(), options)?;
+    let mut parts: Vec<_> = address.path.parts().collect();
+    parts.pop();
+    let folder: object_store::path::Path = parts.into_iter().collect();
+    options.meter.begin();
+    let (store, below) = (std::sync::Arc::clone(&address.store), folder.clone());
+    let found = runtime::wait(options.interrupt, async move {
+        store.list(Some(&below)).try_collect::<Vec<_>>().await
+    })?;
+    let found = found.map_err(|error| of_store(&error).with_path(url.as_ref()))?;
+    let files = found.into_iter().filter_map(|object| {
+        let name: Vec<_> = object.location.prefix_match(&folder)?.collect();
+        let name = name.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("/");
+        let file = beside(&format!("{url}file"), name);
+        Some(Listed { byte_len: Some(object.size), ..file })
+    });
+    checked(List { files: files.collect(), repository: None })
+}
+
+/// A file in the folder of `url`.
+fn beside(url: &str, name: String) -> Listed {
+    let (place, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let parts = name.split('/').map(|part| {
+        let part: String = url::form_urlencoded::byte_serialize(part.as_bytes()).collect();
+        part.replace('+', "%20")
+    });
+    let url = format!("{folder}/{}{query}", parts.collect::<Vec<_>>().join("/"));
+    Listed { name, url, byte_len: None, sha256: None, proof: Proof::Nothing, blob: None }
+}
+
+/// The list in the order of its names, each of which stays in the folder and stands there once.
+fn checked(mut list: List) -> Result<List> {
+    list.files.sort_by(|a, b| a.name.cmp(&b.name));
+    if let Some(wrong) = list.files.iter().find(|file| !is_plain(&file.name)) {
+        let why = format!("{} leads out of the folder", wrong.name.escape_debug());
+        return Err(Error::new(ErrorKind::Malformed, codes::PATH, why));
+    }
+    list.files.dedup_by(|a, b| a.name == b.name);
+    Ok(list)
+}
+
+fn read(remote: &Remote) -> Result<Vec<u8>> {
+    if remote.byte_len() > LONGEST {
+        return Err(header("the list is longer than 256 MiB", remote.url()));
+    }
+    let mut bytes = vec![0; usize::try_from(remote.byte_len()).unwrap_or_default()];
+    remote.read_at(0, &mut bytes)?;
+    Ok(bytes)
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(bytes: &[u8], place: String) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| header(&error.to_string(), &place))
+}
+
+fn header(why: &str, place: &str) -> Error {
+    Error::new(ErrorKind::Malformed, codes::HEADER, why.to_owned()).with_path(place.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_told_from_a_file_of_one() {
+        assert_eq!(repository("hf:o/m"), Some(("models", "o/m", "main")));
+        assert_eq!(repository("hf://o/m@v1/"), Some(("models", "o/m", "v1")));
+        assert_eq!(repository("hf:datasets/o/m"), Some(("datasets", "o/m", "main")));
+        for other in ["hf://o/m/f.zt", "hf:o", "s3://o/m", "hf://o/m@r/f", "hf:/o"] {
+            assert_eq!(repository(other), None, "{other}");
+        }
+        assert_eq!(url_of("models", "o/m", "c", "a b/c+d"), "hf://o/m@c/a%20b/c%2Bd");
+    }
+}
