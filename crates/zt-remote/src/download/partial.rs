@@ -86,7 +86,7 @@ impl Partial {
         self.file.set_len(len)?;
         self.file.seek(SeekFrom::Start(len))?;
         let mut kept = self.first_line();
-        let blocks = usize::try_from(len / BLOCK as u64).unwrap_or(usize::MAX);
+        let blocks = usize::try_from(len).unwrap_or(usize::MAX) / BLOCK;
         for sum in text.lines().skip(1).take(blocks) {
             kept.push('\n');
             kept.push_str(sum);
