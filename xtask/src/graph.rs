@@ -61,6 +61,9 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         "cfg-if",
         "miniz_oxide",
         "adler2",
+        "bzip2",
+        "libbz2-rs-sys",
+        "lzma-rust2",
         // Its macro runs in the compiler.
         "thiserror",
         "thiserror-impl",

@@ -4,11 +4,12 @@
 //! Neither decoder can be copied, so no states are kept as for deflate. A read that continues the last
 //! one goes on from there, and any other read decodes from the beginning.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bzip2::{Decompress, Status};
 use zt_container::memory::{end_of_read, in_memory};
-use zt_container::{Source, Span};
+use zt_container::{LimitExceeded, Source, Span};
 
 use crate::crc::crc32;
 use crate::error::{Error, ZipViolation};
@@ -76,7 +77,10 @@ impl Packed {
         let stored = Stored { archive, at, end, failure: Arc::clone(&failure) };
         let stored = BufReader::with_capacity(PIECE, stored);
         let stream = match self.method {
-            BZIP2 => Ok(Box::new(bzip2::bufread::BzDecoder::new(stored)) as Box<_>),
+            BZIP2 => {
+                Ok(Box::new(Bzip2 { stored, decoder: Decompress::new(false), is_over: false })
+                    as Box<_>)
+            }
             _ => self.lzma(stored),
         };
         let mut cursor = Cursor {
@@ -152,9 +156,15 @@ impl Packed {
     fn fault(&self, cursor: &Cursor, error: io::Error) -> io::Error {
         let failure = cursor.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         let is_ours = error.get_ref().is_some_and(|inner| inner.is::<Error>());
+        let is_memory = error.kind() == io::ErrorKind::OutOfMemory;
         match failure {
             Some(failure) => failure,
-            None if is_ours || error.kind() == io::ErrorKind::OutOfMemory => error,
+            None if is_ours => error,
+            None if is_memory => {
+                let byte_len = self.byte_len;
+                let refused = LimitExceeded::Allocation { byte_len };
+                Error::from(zt_container::Error::Limit(refused)).into()
+            }
             None => self.damaged(cursor.output),
         }
     }
@@ -162,6 +172,38 @@ impl Packed {
     fn damaged(&self, at: u64) -> io::Error {
         let (method, stored) = (self.method, self.stored);
         Error::from(ZipViolation::Packed { method, at, stored }).into()
+    }
+}
+
+/// One stream of bzip2. The crate's own reader takes a lack of memory for damage.
+struct Bzip2 {
+    stored: BufReader<Stored>,
+    decoder: Decompress,
+    is_over: bool,
+}
+
+impl Read for Bzip2 {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while !self.is_over && !buf.is_empty() {
+            let input = self.stored.fill_buf()?;
+            let is_end = input.is_empty();
+            let (read, written) = (self.decoder.total_in(), self.decoder.total_out());
+            let status = self.decoder.decompress(input, buf);
+            let consumed = in_memory(self.decoder.total_in().strict_sub(read));
+            let written = in_memory(self.decoder.total_out().strict_sub(written));
+            self.stored.consume(consumed);
+            match status {
+                Ok(Status::StreamEnd) => self.is_over = true,
+                Ok(Status::MemNeeded) => return Err(io::ErrorKind::OutOfMemory.into()),
+                Ok(_) if is_end && written == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+        Ok(0)
     }
 }
 
