@@ -32,7 +32,6 @@ use zt_foreign::{Input, Opening, Probe};
 use crate::table::Kinds;
 use index::INDEX_MAX;
 pub use index::Index;
-pub(crate) use options::is_one_of_several;
 pub use options::{SplitOptions, parse_size, set_name};
 pub use split::{Shard, Split};
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use zt_foreign::{ConvertOptions, without_query};
 
+use crate::table::unnumbered;
+
 /// How inputs are split into a set.
 ///
 /// ```
@@ -68,22 +70,6 @@ pub fn set_name(path: &Path, opens_set: bool) -> Option<String> {
     let stem = Path::new(name).file_stem()?.to_str()?;
     let stem = if opens_set { unnumbered(stem) } else { stem };
     Some(stem.to_owned())
-}
-
-/// Whether a path names one of several shards, such as `model-00002-of-00003.safetensors`.
-pub(crate) fn is_one_of_several(path: &Path) -> bool {
-    let name = without_query(path).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    unnumbered(name) != name && !name.ends_with("-of-00001")
-}
-
-/// `model` for `model-00001-of-00003`.
-fn unnumbered(stem: &str) -> &str {
-    let is_number = |text: &str| text.len() >= 5 && text.bytes().all(|it| it.is_ascii_digit());
-    let (start, count) = stem.rsplit_once("-of-").unwrap_or((stem, ""));
-    match start.rsplit_once('-') {
-        Some((name, number)) if is_number(number) && is_number(count) => name,
-        _ => stem,
-    }
 }
 
 /// The bytes of a size as people write it: `5GB`, `1.5 GiB` or `4096`; `None` for a size of 0 and for other texts. Units

@@ -5,6 +5,8 @@
 mod kinds;
 mod mistakes;
 mod quantized;
+mod shard_name;
 
 pub use kinds::Kinds;
 pub(crate) use mistakes::{find, of_path};
+pub(crate) use shard_name::unnumbered;

@@ -11,8 +11,8 @@ use zt_foreign::{ConvertOptions, Folder, Input, Logical, LogicalTensor};
 use zt_quantized::{Dialects, Quantized, Settings, Weight, find, stored};
 
 use crate::native::ZT;
-use crate::sets::is_one_of_several;
 use crate::table::Kinds;
+use crate::table::shard_name::is_one_of_several;
 
 impl Kinds {
     /// A quantized checkpoint as the weights that its codes and scales mean, which are computed when they are read.
