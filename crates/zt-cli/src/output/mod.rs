@@ -155,29 +155,22 @@ impl Output {
 
     /// Prints the first errors of each cause, and how many others have it. Causes are equal but for numbers.
     pub(crate) fn errors(&self, errors: &[Error]) {
-        let mut causes: Vec<(&str, Vec<&Error>)> = Vec::new();
-        let mut places = HashMap::new();
-        for error in errors {
-            let words = error.message().replace(|letter: char| letter.is_ascii_digit(), "");
-            let place = *places.entry((error.code(), words)).or_insert(causes.len());
-            match causes.get_mut(place) {
-                Some((_, like)) => like.push(error),
-                None => causes.push((error.code(), vec![error])),
-            }
-        }
+        let causes = by_cause(errors, |error| (error.code(), error.message()));
         let (causes, more) = causes.split_at(causes.len().min(CAUSES));
-        for (code, like) in causes {
+        for like in causes {
             let (shown, others) = like.split_at(like.len().min(OF_ONE_CAUSE));
             shown.iter().for_each(|error| self.error(error));
-            if !others.is_empty() {
+            if let Some(other) = others.first() {
                 let others = text::count(others.len() as u64, "other object", "other objects");
-                self.problem(code, &format!("and {others}, for the same reason; --json lists all"));
+                let message = format!("and {others}, for the same reason; --json lists all");
+                self.problem(other.code(), &message);
             }
         }
-        if let Some((code, _)) = more.first() {
-            let more = more.iter().map(|(_, like)| like.len() as u64).sum();
+        if let Some(first) = more.first().and_then(|like| like.first()) {
+            let more = more.iter().map(|like| like.len() as u64).sum();
             let objects = text::count(more, "more object", "more objects");
-            self.problem(code, &format!("{objects}, for other reasons; --json lists all"));
+            let message = format!("{objects}, for other reasons; --json lists all");
+            self.problem(first.code(), &message);
         }
     }
 
@@ -249,11 +242,25 @@ impl Output {
     fn warn(&self, place: &str, warnings: &[Warning]) {
         let (of_objects, of_file): (Vec<&Warning>, Vec<&Warning>) =
             warnings.iter().partition(|warning| warning.object.is_some());
-        for warning in of_objects.into_iter().chain(of_file).take(WARNINGS) {
-            let message = format!("{place}{warning}");
-            self.stderr("33", &format!("warning[{}]", warning.code), &printable(&message));
+        let warnings = of_objects.into_iter().chain(of_file);
+        let causes = by_cause(warnings, |warning| (warning.code, warning.message.clone()));
+        let tell = |code: &str, message: &str| {
+            self.stderr(
+                "33",
+                &format!("warning[{code}]"),
+                &printable(&format!("{place}{message}")),
+            );
+        };
+        let (causes, more) = causes.split_at(causes.len().min(WARNINGS));
+        for like in causes {
+            let (shown, others) = like.split_at(like.len().min(OF_ONE_CAUSE));
+            shown.iter().for_each(|warning| tell(warning.code, &warning.to_string()));
+            if let Some(other) = others.first() {
+                let others = text::count(others.len() as u64, "other warning", "other warnings");
+                tell(other.code, &format!("and {others}, for the same reason; --json lists all"));
+            }
         }
-        let more = warnings.iter().skip(WARNINGS).count();
+        let more: usize = more.iter().map(Vec::len).sum();
         if more > 0 {
             self.stderr(
                 "33",
@@ -296,6 +303,25 @@ impl Output {
             writeln!(io::stderr(), "{label}: {message}")
         };
     }
+}
+
+/// Findings of one code and one text, but for its numbers, together, in the order of the first of each.
+fn by_cause<T: Copy>(
+    findings: impl IntoIterator<Item = T>,
+    cause: impl Fn(T) -> (&'static str, String),
+) -> Vec<Vec<T>> {
+    let mut causes: Vec<Vec<T>> = Vec::new();
+    let mut places = HashMap::new();
+    for finding in findings {
+        let (code, text) = cause(finding);
+        let text = text.replace(|letter: char| letter.is_ascii_digit(), "");
+        let place = *places.entry((code, text)).or_insert(causes.len());
+        match causes.get_mut(place) {
+            Some(like) => like.push(finding),
+            None => causes.push(vec![finding]),
+        }
+    }
+    causes
 }
 
 /// The folder of a file that was not found, if that does not exist either.

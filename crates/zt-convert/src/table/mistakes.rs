@@ -121,7 +121,10 @@ pub(crate) fn find(probe: &Probe<'_>) -> Option<Mistake> {
         Some(Mistake { what, advice })
     };
     if head.is_empty() {
-        return mistake("an empty file", "download or write it again");
+        return mistake(
+            "an empty file, or one of the system without a length",
+            "download or write it again",
+        );
     }
     let zeros = head.iter().take_while(|byte| **byte == 0).count();
     if zeros >= ZEROS_MIN {

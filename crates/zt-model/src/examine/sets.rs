@@ -241,15 +241,21 @@ fn examine_indices(folder: &Folder, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Totals of an index that are no numbers. The number of bytes is compared where the set is opened.
+/// Totals of an index that count nothing. The number of bytes is compared where the set is opened.
 fn examine_totals(folder: &Folder, findings: &mut Vec<Finding>) {
     for (name, _) in &folder.indices {
         let index = folder.json(name);
         let metadata = index.as_ref().and_then(|index| index.get("metadata")?.as_object());
         let mut totals = metadata.into_iter().flatten();
-        let odd = totals.find(|(key, value)| key.starts_with("total_") && !value.is_number());
-        if let Some((key, _)) = odd {
-            let message = format!("{key} in {name:?} is no number");
+        // Some writers give a whole number as a float.
+        let counts = |value: &serde_json::Value| {
+            value.as_f64().is_some_and(|it| it >= 0.0 && it.fract() == 0.0)
+        };
+        let odd = totals.find(|(key, value)| key.starts_with("total_") && !counts(value));
+        if let Some((key, value)) = odd {
+            let is =
+                if value.is_number() { "is negative or has a fraction" } else { "is no number" };
+            let message = format!("{key} in {name:?} {is}");
             let advice =
                 "programs that add it up fail: `zt index FOLDER --force` writes the index again";
             findings.push(folder.finding("total-size", [name], message, advice));
