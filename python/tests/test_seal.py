@@ -36,7 +36,7 @@ def test_a_wrong_byte_is_an_error_that_names_leaf_and_tensor(sealed: Path) -> No
     data[-1] ^= 1
     path.write_bytes(data)
     zt.open(path)
-    with pytest.raises(zt.Error, match="leaf 0 of model.safetensors") as raised:
+    with pytest.raises(zt.DigestMismatchError, match="leaf 0 of model.safetensors") as raised:
         zt.open(path, seal=sealed / "model.seal")
     assert raised.value.code == "seal-mismatch"
 
