@@ -8,7 +8,7 @@ use url::Url;
 use zt::{Error, ErrorKind, Result, Source, codes};
 
 use crate::address::{Address, is_plain};
-use crate::download::proof::{Proof, parsed, sums};
+use crate::download::proof::{Proof, sums};
 use crate::error::of_store;
 use crate::options::RemoteOptions;
 use crate::remote::Remote;
@@ -82,26 +82,6 @@ struct Index {
     weight_map: std::collections::BTreeMap<String, String>,
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    sha: String,
-    siblings: Vec<Sibling>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Sibling {
-    rfilename: String,
-    size: Option<u64>,
-    blob_id: Option<String>,
-    lfs: Option<Lfs>,
-}
-
-#[derive(Deserialize)]
-struct Lfs {
-    sha256: String,
-}
-
 /// The files that `url` stands for; `None` for one file.
 ///
 /// * `hf:OWNER/NAME[@REVISION]`: all files of the repository.
@@ -114,8 +94,8 @@ struct Lfs {
 /// what it should be; `unsupported` for a folder of a web server without a list.
 pub fn list(url: &str, options: &RemoteOptions) -> Result<Option<List>> {
     #[cfg(feature = "http")]
-    if let Some((kind, name, revision)) = repository(url) {
-        return of_repository(kind, name, revision, options).map(Some);
+    if let Some(list) = super::hub::list(url, options)? {
+        return Ok(Some(list));
     }
     let (place, _) = url.split_at(url.find(['?', '#']).unwrap_or(url.len()));
     if place.ends_with(".index.json") {
@@ -126,67 +106,6 @@ pub fn list(url: &str, options: &RemoteOptions) -> Result<Option<List>> {
     }
     let is_web = place.starts_with("http://") || place.starts_with("https://");
     if is_web { of_sums(place, options).map(Some) } else { of_folder(place, options).map(Some) }
-}
-
-/// The parts of `hf:[KIND/]OWNER/NAME[@REVISION]`, with or without `//`; `None` for a file of a repository.
-fn repository(url: &str) -> Option<(&str, &str, &str)> {
-    let rest = url.strip_prefix("hf:")?;
-    let rest = rest.strip_prefix("//").unwrap_or(rest).trim_end_matches('/');
-    let (kind, rest) = match rest.split_once('/')? {
-        (kind @ ("datasets" | "spaces"), rest) => (kind, rest),
-        _ => ("models", rest),
-    };
-    let (name, revision) = rest.split_once('@').unwrap_or((rest, "main"));
-    let is_repository = name.split('/').filter(|part| !part.is_empty()).count() == 2
-        && name.split('/').count() == 2
-        && !revision.contains('/');
-    is_repository.then_some((kind, name, revision))
-}
-
-#[cfg(feature = "http")]
-fn of_repository(kind: &str, name: &str, revision: &str, options: &RemoteOptions) -> Result<List> {
-    let bytes = crate::web::api(&format!("{kind}/{name}/revision/{revision}?blobs=true"), options)?;
-    let answer: Answer = parse(&bytes, url_of(kind, name, revision, ""))?;
-    let is_commit = !answer.sha.is_empty() && answer.sha.bytes().all(|it| it.is_ascii_hexdigit());
-    if !is_commit {
-        return Err(header("the answer of the Hub has no commit", name));
-    }
-    let files = answer.siblings.into_iter().map(|sibling| {
-        let url = url_of(kind, name, &answer.sha, &sibling.rfilename);
-        let sha256 = sibling.lfs.as_ref().and_then(|lfs| parsed(&lfs.sha256));
-        let blob = sibling.lfs.map(|lfs| lfs.sha256).or(sibling.blob_id);
-        let blob = blob.filter(|blob| blob.bytes().all(|it| it.is_ascii_hexdigit()));
-        Listed {
-            name: sibling.rfilename,
-            url,
-            byte_len: sibling.size,
-            sha256,
-            proof: Proof::Hub,
-            blob,
-        }
-    });
-    let files = files.collect();
-    let repository = Repository {
-        kind: kind.to_owned(),
-        name: name.to_owned(),
-        revision: revision.to_owned(),
-        commit: answer.sha.clone(),
-    };
-    checked(List { files, repository: Some(repository) })
-}
-
-/// The URL of a file of the Hub. Its name is encoded: its characters have no meaning in a URL.
-fn url_of(kind: &str, name: &str, revision: &str, file: &str) -> String {
-    let kind = if kind == "models" { String::new() } else { format!("{kind}/") };
-    let mut url = format!("hf://{kind}{name}@{revision}/");
-    for (at, part) in file.split('/').enumerate() {
-        if at > 0 {
-            url.push('/');
-        }
-        url.extend(url::form_urlencoded::byte_serialize(part.as_bytes()));
-    }
-    // A form has `+` for a space.
-    url.replace('+', "%20")
 }
 
 fn of_index(url: &str, options: &RemoteOptions) -> Result<List> {
@@ -250,7 +169,7 @@ fn beside(url: &str, name: String) -> Listed {
 }
 
 /// The list in the order of its names, each of which stays in the folder and stands there once.
-fn checked(mut list: List) -> Result<List> {
+pub(super) fn checked(mut list: List) -> Result<List> {
     list.files.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(wrong) = list.files.iter().find(|file| !is_plain(&file.name)) {
         let why = format!("{} leads out of the folder", wrong.name.escape_debug());
@@ -269,26 +188,10 @@ fn read(remote: &Remote) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn parse<T: for<'a> Deserialize<'a>>(bytes: &[u8], place: String) -> Result<T> {
+pub(super) fn parse<T: for<'a> Deserialize<'a>>(bytes: &[u8], place: String) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| header(&error.to_string(), &place))
 }
 
-fn header(why: &str, place: &str) -> Error {
+pub(super) fn header(why: &str, place: &str) -> Error {
     Error::new(ErrorKind::Malformed, codes::HEADER, why.to_owned()).with_path(place.as_ref())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repository_is_told_from_a_file_of_one() {
-        assert_eq!(repository("hf:o/m"), Some(("models", "o/m", "main")));
-        assert_eq!(repository("hf://o/m@v1/"), Some(("models", "o/m", "v1")));
-        assert_eq!(repository("hf:datasets/o/m"), Some(("datasets", "o/m", "main")));
-        for other in ["hf://o/m/f.zt", "hf:o", "s3://o/m", "hf://o/m@r/f", "hf:/o"] {
-            assert_eq!(repository(other), None, "{other}");
-        }
-        assert_eq!(url_of("models", "o/m", "c", "a b/c+d"), "hf://o/m@c/a%20b/c%2Bd");
-    }
 }

@@ -5,10 +5,12 @@
 //! | `mod` | one file: open, go on, compare, publish |
 //! | `partial` | the part that is here, and what it is of |
 //! | `proof` | the SHA-256 that the sender gives, and where it stands |
-//! | `list` | the files of a folder, a set or a repository |
+//! | `list`, `hub` | the files of a folder, a set or a repository |
 //! | `cache` | the folders of the Hub's cache |
 
 mod cache;
+#[cfg(feature = "http")]
+mod hub;
 mod list;
 mod partial;
 mod proof;

@@ -46,17 +46,8 @@ pub(super) fn find(
     remote: &Remote,
     options: &RemoteOptions,
 ) -> Result<(Option<[u8; 32]>, Proof)> {
-    #[cfg(feature = "http")]
-    if let Some(head) = crate::web::head(url, options)? {
-        if let Some(sha256) = head.linked_etag.as_deref().and_then(parsed) {
-            return Ok((Some(sha256), Proof::Hub));
-        }
-        if let Some(sha256) = head.digests.iter().find_map(|digest| of_header(digest)) {
-            return Ok((Some(sha256), Proof::Header));
-        }
-        if head.commit.is_some() {
-            return Ok((None, Proof::Nothing));
-        }
+    if let Some(found) = of_server(url, options)? {
+        return Ok(found);
     }
     let list = remote.beside(&["SHA256SUMS"]).pop();
     if let Some(Ok(Some(list))) = list
@@ -73,6 +64,26 @@ pub(super) fn find(
     Ok((None, Proof::Nothing))
 }
 
+/// What the headers of a server give; `None` if the list may have more.
+#[cfg(feature = "http")]
+fn of_server(url: &str, options: &RemoteOptions) -> Result<Option<(Option<[u8; 32]>, Proof)>> {
+    let Some(head) = crate::web::head(url, options)? else {
+        return Ok(None);
+    };
+    if let Some(sha256) = head.linked_etag.as_deref().and_then(parsed) {
+        return Ok(Some((Some(sha256), Proof::Hub)));
+    }
+    if let Some(sha256) = head.digests.iter().find_map(|digest| of_header(digest)) {
+        return Ok(Some((Some(sha256), Proof::Header)));
+    }
+    Ok(head.commit.is_some().then_some((None, Proof::Nothing)))
+}
+
+#[cfg(not(feature = "http"))]
+fn of_server(_: &str, _: &RemoteOptions) -> Result<Option<(Option<[u8; 32]>, Proof)>> {
+    Ok(None)
+}
+
 /// The sums and names of a list as `sha256sum` writes it.
 pub(super) fn sums(list: &[u8]) -> Vec<([u8; 32], String)> {
     let lines = String::from_utf8_lossy(list);
@@ -86,6 +97,7 @@ pub(super) fn sums(list: &[u8]) -> Vec<([u8; 32], String)> {
 }
 
 /// The SHA-256 of a field such as `sha-256=:BASE64:` or, in the older header, `SHA-256=BASE64`.
+#[cfg(any(feature = "http", test))]
 fn of_header(field: &str) -> Option<[u8; 32]> {
     use base64::prelude::{BASE64_STANDARD, Engine as _};
     let of_item = |item: &str| {
