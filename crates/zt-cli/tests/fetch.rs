@@ -77,3 +77,41 @@ fn a_fetch_that_is_killed_leaves_no_file_and_the_last_one_is_right() {
     assert!(fs::read(&path).unwrap() == **bytes);
     assert_eq!(names_in(dir.path()), ["m.bin"]);
 }
+
+#[test]
+fn a_seal_decides_which_files_come_and_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name).to_str().unwrap().to_owned();
+    let (model, seal) = (at("model"), at("m.seal"));
+    fs::create_dir(&model).unwrap();
+    let weights = content(5000);
+    fs::write(dir.path().join("model/m.bin"), &**weights).unwrap();
+    fs::write(dir.path().join("model/config.json"), "{}").unwrap();
+    zt(["seal", &model, "-o", &seal]).exits(0);
+
+    // A folder of a web server, which lists nothing.
+    let site = Server::with("m.bin", Arc::clone(&weights));
+    site.put("config.json", b"{}".to_vec());
+    let options = ["--seal", &seal, "--allow-http"];
+    zt(["fetch", &site.url(""), &at("got")].into_iter().chain(options)).exits(0);
+    zt(["verify", &at("got"), "--seal", &seal]).exits(0);
+    let mut wrong = weights.to_vec();
+    wrong[1234] ^= 1;
+    site.put("m.bin", wrong);
+    let run = zt(["fetch", &site.url("m.bin"), &at("one")].into_iter().chain(options)).exits(1);
+    assert!(run.err.contains("digest-mismatch"), "{}", run.err);
+    assert!(!dir.path().join("one").exists());
+    let run = zt(["fetch", &site.url("x.bin"), &at("one")].into_iter().chain(options)).exits(2);
+    assert!(run.err.contains("the seal has no file x.bin"), "{}", run.err);
+
+    // A repository that has lost a file.
+    let hub = Server::redirecting(&site);
+    let commit = "ab".repeat(20);
+    let listed = r#"{"rfilename": "config.json"}, {"rfilename": "README.md"}"#;
+    hub.put("main", format!(r#"{{"sha": "{commit}", "siblings": [{listed}]}}"#).into_bytes());
+    let mut command = command();
+    command.env("HF_ENDPOINT", format!("http://127.0.0.1:{}", hub.port));
+    let run = common::run(command.args(["fetch", "hf:o/m", &at("hub")]).args(options)).exits(1);
+    assert!(run.err.contains("has no file m.bin, and the seal has it"), "{}", run.err);
+    assert!(!dir.path().join("hub").exists());
+}

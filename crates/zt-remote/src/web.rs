@@ -116,7 +116,7 @@ pub(crate) fn head(url: &str, options: &RemoteOptions) -> Result<Option<Head>> {
     };
     // The tag of the Hub is in its redirect, not in the answer of the site that has the file.
     let redirects = if is_hub { Policy::none() } else { Policy::limited(10) };
-    let client = plain_client(options, redirects, is_hub)?;
+    let client = plain_client(&url, options, redirects, is_hub)?;
     options.meter.begin();
     let answer = runtime::wait(options.interrupt, async move { client.head(url).send().await })?;
     let Ok(answer) = answer else { return Ok(None) };
@@ -137,9 +137,9 @@ pub(crate) fn head(url: &str, options: &RemoteOptions) -> Result<Option<Head>> {
 pub(crate) fn api(question: &str, options: &RemoteOptions) -> Result<Vec<u8>> {
     const LONGEST: usize = 64 << 20;
     let url = format!("{}/api/{question}", endpoint());
-    let client = plain_client(options, Policy::limited(10), true)?;
+    let asked = Url::parse(&url).map_err(|why| Fault::NotUrl { why })?;
+    let client = plain_client(&asked, options, Policy::limited(10), true)?;
     options.meter.begin();
-    let asked = url.clone();
     let answer = runtime::wait(options.interrupt, async move {
         let mut answer = client.get(asked).send().await?.error_for_status()?;
         let mut bytes = Vec::new();
@@ -162,7 +162,13 @@ pub(crate) fn api(question: &str, options: &RemoteOptions) -> Result<Vec<u8>> {
     })
 }
 
-fn plain_client(options: &RemoteOptions, redirects: Policy, is_hub: bool) -> Result<Client> {
+/// A client for one question about `url`. It does not leave an encrypted connection for another.
+fn plain_client(
+    url: &Url,
+    options: &RemoteOptions,
+    redirects: Policy,
+    is_hub: bool,
+) -> Result<Client> {
     choose_cryptography();
     let mut headers = HeaderMap::new();
     if let Some(token) = token().filter(|_| is_hub) {
@@ -174,6 +180,7 @@ fn plain_client(options: &RemoteOptions, redirects: Policy, is_hub: bool) -> Res
         .connect_timeout(options.timeout)
         .timeout(options.timeout)
         .http1_only()
+        .https_only(url.scheme() == "https")
         .redirect(redirects)
         .build();
     client.map_err(|error| Fault::settings(&error).into())

@@ -19,7 +19,7 @@ use crate::output::Output;
 /// requests at once into a hidden file beside the output. A fetch that was stopped goes on where it was.
 ///
 /// The SHA-256 is compared with that of --sha256, of the Hub, of the server's headers (Repr-Digest), or of SHA256SUMS in the
-/// same folder. Where none of them is there, a warning says so.
+/// same folder. Without any of them, only the length is checked, and a note says so.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -83,15 +83,11 @@ there already, with --hub-cache).";
 
 /// A SHA-256, with or without `sha256:` before it.
 fn sha256(text: &str) -> Result<[u8; 32], String> {
-    let wrong = || "expected 64 hexadecimal digits".to_owned();
-    let digits = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let bytes = pairs.iter().map(|pair| {
-        let pair = pair.iter().all(u8::is_ascii_hexdigit).then_some(pair)?;
-        u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()
-    });
-    let bytes: Vec<u8> = bytes.collect::<Option<_>>().ok_or_else(wrong)?;
-    bytes.try_into().ok().filter(|_| rest.is_empty()).ok_or_else(wrong)
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    match format!("sha256:{digits}").parse() {
+        Ok(zt::Digest::Sha256(sum)) => Ok(sum),
+        _ => Err("expected 64 hexadecimal digits".to_owned()),
+    }
 }
 
 #[cfg(not(feature = "remote"))]
@@ -109,7 +105,7 @@ mod with_stores {
     use std::path::{Path, PathBuf};
     use std::{fs, io};
 
-    use zt::{Error, ErrorKind, codes};
+    use zt::{Digest, Error, ErrorKind, codes};
     use zt_model::seal::Seal;
     use zt_remote::{DownloadOptions, Downloaded, HubCache, List, Listed, Proof, RemoteOptions};
 
@@ -161,38 +157,40 @@ mod with_stores {
         run.report()
     }
 
-    /// The files of a seal, below a folder. Of the address of a file, the one of this name; of an index, all of
-    /// its set; of a repository, all files of the seal at the commit of the revision.
+    /// The files of a seal. `url` is a folder or a repository, which must have all of them; an index, whose set the
+    /// seal must have; or a file, which the seal must have by its name.
     fn sealed(url: &str, seal: &Seal, options: &RemoteOptions) -> zt::Result<Option<List>> {
         let files = || seal.files.iter().map(|it| (it.path.clone(), it.byte_len, it.sha256));
         let place = url.split(['?', '#']).next().unwrap_or_default();
-        if place.ends_with('/') {
+        if place.ends_with('/') && !place.starts_with("hf:") {
             return List::below(url, files()).map(Some);
         }
-        let found = zt_remote::list(url, options)?;
-        let name = place.rsplit('/').next().unwrap_or_default().to_owned();
-        let mut list = match found {
+        let name = place.rsplit('/').next().unwrap_or_default();
+        let mut list = match zt_remote::list(url, options)? {
             Some(list) => list,
-            None => List::below(url, files().filter(|(path, ..)| *path == name))?,
+            None => List::below(url, files().filter(|(path, ..)| path == name))?,
         };
-        // A repository has more files than its model.
-        if place.starts_with("hf:") {
-            list.files.retain(|file| seal.files.iter().any(|known| known.path == file.name));
-        }
-        for file in &mut list.files {
-            let path = &file.name;
-            let known = seal.files.iter().find(|known| known.path == *path);
-            file.sha256 = known.map(|known| known.sha256);
-            file.proof = Proof::Given;
-        }
-        match list.files.iter().find(|file| file.sha256.is_none()) {
-            None if !list.files.is_empty() => Ok(Some(list)),
-            unknown => {
-                let name = unknown.map_or(&name, |file| &file.name);
-                let why = format!("the seal has no file {}", name.escape_debug());
-                Err(Error::new(ErrorKind::Misuse, codes::NOT_FOUND, why))
+        if list.is_repository() {
+            // It has more files than its model.
+            list.files.retain(|file| seal.file(&file.name).is_some());
+            let has = |path: &str| list.files.iter().any(|file| file.name == path);
+            if let Some(lost) = seal.files.iter().find(|file| !has(&file.path)) {
+                let path = lost.path.escape_debug();
+                let why = format!("the repository has no file {path}, and the seal has it");
+                return Err(Error::new(ErrorKind::Malformed, codes::SEAL_MISMATCH, why));
             }
         }
+        for file in &mut list.files {
+            file.sha256 = seal.file(&file.name).map(|known| known.sha256);
+            file.proof = Proof::Given;
+        }
+        let unknown = list.files.iter().find(|file| file.sha256.is_none());
+        if list.files.is_empty() || unknown.is_some() {
+            let name = unknown.map_or(name, |file| &file.name);
+            let why = format!("the seal has no file {}", name.escape_debug());
+            return Err(Error::new(ErrorKind::Misuse, codes::NOT_FOUND, why));
+        }
+        Ok(Some(list))
     }
 
     struct Run<'a> {
@@ -307,7 +305,7 @@ mod with_stores {
                 .replace(self.arguments.force)
                 .rate(self.arguments.limit_rate.map(|rate| rate.bytes))
                 .progress(zt::Progress::new(&progress));
-            let done = zt_remote::download(url, path, &options, &mut |_| Ok(()));
+            let done = zt_remote::download(url, path, &options);
             drop(bar);
             let done = done.inspect_err(|error| {
                 if error.code() == codes::OVERWRITE {
@@ -333,7 +331,7 @@ mod with_stores {
                         path: path_text(&file.path),
                         byte_len: file.byte_len,
                         kept: file.kept,
-                        sha256: hex(&file.sha256),
+                        sha256: digits(file),
                         checked: name(file.proof),
                     }
                 });
@@ -349,13 +347,19 @@ mod with_stores {
                     String::new()
                 };
                 let bytes = human(file.byte_len);
-                output.line(&format!("{path}: {bytes}{kept}, sha256:{}", hex(&file.sha256)))?;
+                output.line(&format!("{path}: {bytes}{kept}, sha256:{}", digits(file)))?;
             }
             for path in &present {
                 output.line(&format!("{}: was there", text::path(path)))?;
             }
             Ok(Exit::Ok)
         }
+    }
+
+    /// The SHA-256 as `sha256sum` prints it.
+    fn digits(file: &Downloaded) -> String {
+        let text = Digest::Sha256(file.sha256).to_string();
+        text.trim_start_matches("sha256:").to_owned()
     }
 
     fn name(proof: Proof) -> &'static str {
@@ -366,10 +370,6 @@ mod with_stores {
             Proof::Sums => "sums",
             _ => "none",
         }
-    }
-
-    fn hex(bytes: &[u8]) -> String {
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// The name of the output, from an address.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use zt::Result;
 
-use crate::download::list::{List, Listed, Repository, checked, header, parse};
+use crate::download::list::{List, Listed, Repository, checked, encoded, header, parse};
 use crate::download::proof::{Proof, parsed};
 use crate::options::RemoteOptions;
 
@@ -81,18 +81,10 @@ fn of_repository(kind: &str, name: &str, revision: &str, options: &RemoteOptions
     checked(List { files, repository: Some(repository) })
 }
 
-/// The URL of a file of the Hub. Its name is encoded: its characters have no meaning in a URL.
+/// The URL of a file of the Hub.
 fn url_of(kind: &str, name: &str, revision: &str, file: &str) -> String {
     let kind = if kind == "models" { String::new() } else { format!("{kind}/") };
-    let mut url = format!("hf://{kind}{name}@{revision}/");
-    for (at, part) in file.split('/').enumerate() {
-        if at > 0 {
-            url.push('/');
-        }
-        url.extend(url::form_urlencoded::byte_serialize(part.as_bytes()));
-    }
-    // A form has `+` for a space.
-    url.replace('+', "%20")
+    format!("hf://{kind}{name}@{revision}/{}", encoded(file))
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ pub struct List {
 }
 
 impl List {
+    /// Whether it is of a repository of the Hub.
+    pub const fn is_repository(&self) -> bool {
+        self.repository.is_some()
+    }
+
     /// Files below the folder of `url`, which ends with a slash or with the name of a file: their names, lengths and
     /// SHA-256, as a seal has them.
     ///
@@ -160,12 +165,16 @@ fn of_folder(url: &str, options: &RemoteOptions) -> Result<List> {
 fn beside(url: &str, name: String) -> Listed {
     let (place, query) = url.split_at(url.find('?').unwrap_or(url.len()));
     let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let parts = name.split('/').map(|part| {
-        let part: String = url::form_urlencoded::byte_serialize(part.as_bytes()).collect();
-        part.replace('+', "%20")
-    });
-    let url = format!("{folder}/{}{query}", parts.collect::<Vec<_>>().join("/"));
+    let url = format!("{folder}/{}{query}", encoded(&name));
     Listed { name, url, byte_len: None, sha256: None, proof: Proof::Nothing, blob: None }
+}
+
+/// A name in a URL, where its characters have no meaning.
+pub(super) fn encoded(name: &str) -> String {
+    let part = |part: &str| url::form_urlencoded::byte_serialize(part.as_bytes()).collect();
+    let parts: Vec<String> = name.split('/').map(part).collect();
+    // A form has `+` for a space.
+    parts.join("/").replace('+', "%20")
 }
 
 /// The list in the order of its names, each of which stays in the folder and stands there once.

@@ -27,6 +27,7 @@ use zt::{Error, ErrorKind, Progress, Result, Source, Span, codes};
 
 use crate::options::RemoteOptions;
 use crate::remote::Remote;
+use crate::runtime::PAUSE;
 use partial::Partial;
 
 pub use cache::HubCache;
@@ -105,20 +106,15 @@ pub struct Downloaded {
 }
 
 /// Fetches the file at `url` to `path` by parallel ranges. The bytes are written to a neighbour, which is given the
-/// name `path` when all of them are there, have the expected SHA-256 ([`Proof`]), and `check` finds no fault in the
-/// neighbour. A call that was interrupted goes on where it was, if the file has not changed meanwhile.
+/// name `path` when all of them are there and have the expected SHA-256 ([`Proof`]). A call that was interrupted
+/// goes on where it was, if the file has not changed meanwhile.
 ///
 /// # Errors
 ///
 /// As [`crate::open`]; code `overwrite` if `path` exists, `changed` if the file changes meanwhile, `digest-mismatch` for
 /// another SHA-256, `unknown-kind` for a page of HTML in place of a file, `locked` if another program fetches the
-/// same file; [`ErrorKind::Io`]; what `check` returns. No error leaves anything under the name `path`.
-pub fn download(
-    url: &str,
-    path: &Path,
-    options: &DownloadOptions<'_>,
-    check: &mut dyn FnMut(&Path) -> Result<()>,
-) -> Result<Downloaded> {
+/// same file; [`ErrorKind::Io`]; an interruption. No error leaves anything under the name `path`.
+pub fn download(url: &str, path: &Path, options: &DownloadOptions<'_>) -> Result<Downloaded> {
     let mut remote_options = options.remote.clone();
     if let Some(rate) = options.rate {
         // What is fetched ahead would exceed the rate.
@@ -126,7 +122,7 @@ pub fn download(
         remote_options = remote_options.part(part).memory(part.saturating_mul(2));
     }
     let remote = Remote::open(url, &remote_options)?;
-    expect_no_page(&remote, path)?;
+    expect_no_page(&remote)?;
     if !options.replaces && fs::symlink_metadata(path).is_ok() {
         let why = "exists already";
         return Err(Error::new(ErrorKind::Misuse, codes::OVERWRITE, why).with_path(path));
@@ -140,23 +136,22 @@ pub fn download(
     let sha256 = fetch(&remote, &mut partial, kept, hasher, options)?;
     if let Some(expected) = expected.filter(|expected| *expected != sha256) {
         partial.remove()?;
-        let [found, expected] = [sha256, expected].map(|it| proof::hex(&it));
+        let [found, expected] = [sha256, expected].map(zt::Digest::Sha256);
         let why = format!(
-            "has the SHA-256 {found}, and {expected} ({proof}) is expected: it is damaged, or another file"
+            "is {found}, and {expected} ({proof}) is expected: it is damaged, or another file"
         );
         let error = Error::new(ErrorKind::Malformed, codes::DIGEST_MISMATCH, why);
         return Err(error.with_path(remote.url().as_ref()));
     }
-    check(partial.path())?;
     partial.publish(path, options.replaces)?;
     let byte_len = remote.byte_len();
     Ok(Downloaded { path: path.into(), byte_len, kept, sha256, proof })
 }
 
 /// Refuses a page that a server sends in place of a file: of an error, or of a login.
-fn expect_no_page(remote: &Remote, path: &Path) -> Result<()> {
-    let extension = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-    if matches!(extension, "html" | "htm") {
+fn expect_no_page(remote: &Remote) -> Result<()> {
+    let name = remote.name().to_ascii_lowercase();
+    if name.ends_with(".html") || name.ends_with(".htm") {
         return Ok(());
     }
     let mut first = [0; 64];
@@ -233,18 +228,15 @@ fn copy(
         at = at.strict_add(len as u64);
         // The thread that hashes ends only after this one.
         let _ = to_hash.send(bytes);
-        if let Some(progress) = options.progress {
-            progress.report(len as u64)?;
-        }
+        let report = |bytes| options.progress.map_or(Ok(()), |progress| progress.report(bytes));
+        report(len as u64)?;
         if let Some(rate) = options.rate {
-            wait(begun, at.strict_sub(start), rate.max(1));
+            let due = Duration::from_secs_f64(at.strict_sub(start) as f64 / rate.max(1) as f64);
+            while let Some(left) = due.checked_sub(begun.elapsed()).filter(|it| !it.is_zero()) {
+                thread::sleep(left.min(PAUSE));
+                report(0)?;
+            }
         }
     }
     Ok(())
-}
-
-/// Waits until this many bytes are no faster than `rate`.
-fn wait(begun: Instant, bytes: u64, rate: u64) {
-    let due = Duration::from_secs_f64(bytes as f64 / rate as f64);
-    thread::sleep(due.saturating_sub(begun.elapsed()).min(Duration::from_secs(1)));
 }

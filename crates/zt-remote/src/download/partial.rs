@@ -52,10 +52,6 @@ impl Partial {
         Ok(Partial { path, file, list_path, list, version, byte_len, block })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The bytes that are here of this version, and the state of their SHA-256. The rest is dropped.
     pub(super) fn kept(&mut self, progress: Option<Progress<'_>>) -> Result<(u64, Sha256)> {
         let (mut len, mut hasher) = (0u64, Sha256::new());

@@ -1,9 +1,8 @@
 //! The SHA-256 that the sender of a file gives.
 
 use std::fmt;
-use std::fmt::Write as _;
 
-use zt::{Result, Source};
+use zt::{Digest, Result, Source};
 
 use crate::options::RemoteOptions;
 use crate::remote::Remote;
@@ -112,24 +111,10 @@ fn of_header(field: &str) -> Option<[u8; 32]> {
 /// A SHA-256 in hexadecimal digits, perhaps in quotation marks.
 pub(super) fn parsed(digits: &str) -> Option<[u8; 32]> {
     let digits = digits.trim_start_matches("W/").trim_matches('"');
-    let mut bytes = [0; 32];
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    if pairs.len() != bytes.len() || !rest.is_empty() {
-        return None;
+    match format!("sha256:{digits}").parse() {
+        Ok(Digest::Sha256(sum)) => Some(sum),
+        _ => None,
     }
-    for (byte, pair) in bytes.iter_mut().zip(pairs) {
-        let pair = pair.iter().all(u8::is_ascii_hexdigit).then_some(pair)?;
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // A string takes everything.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
