@@ -6,7 +6,7 @@ usage: quantized.py PATH/TO/zt [--mib N] [--rounds N] [--folder DIR] [--dialects
 Run by `cargo xtask bench --quantized`. A model of each dialect has matrices of 4096 x 4096 random codes; N is the size of its weights in
 bf16. zt and the dialect's own code convert the whole model to a plain safetensors file of bf16, in turn, round by round, each in a
 process of its own. The limit reads the bytes of the model and writes as many bytes as the result has, in pieces of 1 MiB.
-The first round compares the values. The time of zt is that of the whole process. The others time themselves without their imports.
+The first round compares the values. The time of zt is of the whole process. The others time themselves without their imports.
 CPU time is user and system time of all threads; memory is the peak of the process. Files are in the page cache. Linux only.
 
 It takes torch, safetensors and numpy, and for a dialect compressed-tensors, transformers, bitsandbytes, mlx or gguf. A dialect whose

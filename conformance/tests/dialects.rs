@@ -228,7 +228,7 @@ fn a_weight_without_a_place_in_the_dialect_is_refused_by_name() {
         ("07-gptoss-mxfp4", "gguf", GGUF),
         ("02-ct-fp8", "deepseek", SAFETENSORS),
         ("14-hqq", "compressed-tensors", SAFETENSORS),
-        // Columns whose groups do not follow each other, and zero points of which no minimum is one of f16.
+        // Columns whose groups do not follow each other, and zero points whose minimum no f16 is.
         ("09-gptq-desc-act", "gguf", GGUF),
         ("10-awq", "gguf", GGUF),
         // Rows that are no whole blocks.

@@ -188,7 +188,7 @@ fn faults_are_named() {
     }
 }
 
-/// A set of two shards, the second of which has the name of another split. The index names the tensors that `listed`
+/// A set of two shards. The second has the name of another split. The index names the tensors that `listed`
 /// keeps.
 fn with_an_older_shard(listed: impl Fn(&str) -> bool) -> tempfile::TempDir {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/quantized/01-deepseek-fp8/model");

@@ -78,7 +78,7 @@ fn sizes_of_distributed_checkpoints_are_errors_and_take_no_memory() {
             found += u32::from(faults.is_ok_and(|faults| faults > 0));
         }
     }
-    // Nearly all are opened, and the fault is that of a tensor.
+    // Nearly all are opened, and a tensor is at fault.
     assert!(found > 300, "{found}");
 }
 
@@ -89,7 +89,7 @@ fn copy_items(from: &Path, to: &Path) {
     }
 }
 
-/// The pickle with a number of eight bytes (`LONG1`) in place of that of one byte (`BININT1`) at `at`.
+/// The pickle with a number of eight bytes (`LONG1`) in place of one of a byte (`BININT1`) at `at`.
 fn with_number(pickle: &[u8], at: usize, value: u64) -> Vec<u8> {
     let number = [&[0x8A, 8][..], &value.to_le_bytes()].concat();
     let mut changed = [&pickle[..at], &number, &pickle[at + 2..]].concat();
@@ -101,7 +101,7 @@ fn with_number(pickle: &[u8], at: usize, value: u64) -> Vec<u8> {
     changed
 }
 
-/// One value of one object of the base differs. Whoever copies, hashes or verifies the result gets an error.
+/// One value of one object of the base differs. The result cannot be copied, hashed or verified.
 #[test]
 fn a_base_with_one_wrong_value_is_refused_by_every_delta() {
     let mut numbers = Numbers::of(3);

@@ -747,7 +747,7 @@ fn a_repair_by_url_fetches_the_wrong_leaf_alone() {
     let server = Server::with("w.bin", right.clone());
     zt(&["verify", &server.url("w.bin"), "--seal", &seal]).exits(0);
     zt(&["verify", &server.url(""), "--seal", &seal]).exits(0);
-    // The seal of a URL is that of the file.
+    // A URL and the file have the same seal.
     zt(&["seal", &server.url("w.bin"), &out("url.seal")]).exits(0);
     assert_eq!(fs::read(out("url.seal")).unwrap(), fs::read(&seal).unwrap());
 }

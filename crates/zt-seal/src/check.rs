@@ -334,7 +334,7 @@ pub(crate) fn is_zero(bytes: &[u8]) -> bool {
 }
 
 impl Checked {
-    /// Whether the file is that of the seal.
+    /// Whether the file is as it was sealed.
     pub const fn is_right(&self) -> bool {
         matches!(self.state, State::Right)
     }

@@ -4,7 +4,7 @@ use zt::{ErrorKind, codes};
 
 use crate::check::Flaw;
 
-/// The error of a seal, or of bytes that are not those of the seal.
+/// The error of a seal, or of bytes that differ from it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the docs and the texts of the variants explain the fields")]
@@ -36,7 +36,7 @@ pub enum Fault {
     /// The length contradicts the leaves.
     #[error("the seal has {leaves} leaves for the {byte_len} bytes of \"{}\"", path.escape_debug())]
     LeafCount { path: String, byte_len: u64, leaves: u64 },
-    /// The root is not that of the leaves.
+    /// The leaves give another root.
     #[error("the seal's leaves of \"{}\" do not give its root", path.escape_debug())]
     Root { path: String },
     /// Places of a tensor are not in the files, not sorted, or repeated.

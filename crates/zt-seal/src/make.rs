@@ -58,7 +58,7 @@ pub struct Made {
 
 /// Seals the `contents` below a folder.
 ///
-/// Each file is read once, on all cores: the leaves in any order, its SHA-256 and those of its raw tensors in
+/// Each file is read once, on all cores: the leaves in any order, the SHA-256 of the file and of its raw tensors in
 /// order, each on one core. Tensors that are compressed, computed or big-endian are read a second time. The memory
 /// is 8 MiB for each core, and at least 32 MiB.
 ///
@@ -275,7 +275,7 @@ fn seal_model(
     Ok((SealedModel { path: model.path.clone(), content: hash.content, tensors }, unread))
 }
 
-/// The SHA-256 of a file, and those of ranges in it.
+/// The SHA-256 of a file, and of ranges in it.
 struct Chains {
     whole: Whole,
     ranges: Ranges,
@@ -340,7 +340,7 @@ impl Part for Whole {
 
 impl Part for Ranges {
     fn add(&mut self, offset: u64, bytes: &[u8]) {
-        let end = offset.saturating_add(bytes.len() as u64);
+        let end = offset.strict_add(bytes.len() as u64);
         while let Some(span) = self.spans.get(self.next) {
             let (from, to) = (span.offset().max(offset), span.end().min(end));
             if from < to {

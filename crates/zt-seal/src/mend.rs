@@ -21,7 +21,7 @@ pub struct Mended {
     pub old_len: Option<u64>,
     /// What was wrong.
     pub flaws: Vec<Flaw>,
-    /// Bytes that were taken from the other place: those of the wrong leaves.
+    /// Bytes of wrong leaves, which were taken from the other place.
     pub fetched: u64,
     /// Whether the file was, or is to be, replaced.
     pub changed: bool,
@@ -35,7 +35,7 @@ pub struct Mended {
 ///
 /// # Errors
 ///
-/// Code `seal-mismatch` if the other place has wrong bytes, too; `locked`; [`zt::ErrorKind::Io`]; those of `from`;
+/// Code `seal-mismatch` if the other place has wrong bytes, too; `locked`; [`zt::ErrorKind::Io`]; the errors of `from`;
 /// an interruption.
 pub fn mend(
     path: &Path,

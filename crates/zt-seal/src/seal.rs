@@ -105,7 +105,7 @@ impl SealedFile {
         leaf_span(self.byte_len, at)
     }
 
-    /// Whether `bytes` are those of leaf `at`.
+    /// Whether `bytes` are leaf `at`.
     pub fn has_leaf(&self, at: u64, bytes: &[u8]) -> bool {
         let is_long = self.leaf_span(at).is_some_and(|span| span.byte_len() == bytes.len() as u64);
         is_long && self.leaf(at) == Some(&self.digest(at, bytes))

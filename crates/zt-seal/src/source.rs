@@ -15,7 +15,7 @@ use crate::files::Files;
 use crate::seal::{Seal, SealedFile};
 use crate::tree::LEAF;
 
-/// A file of which every byte is compared with the seal before it is given. A wrong leaf is an error that names
+/// A file. Every byte is compared with the seal before it is given. A wrong leaf is an error that names
 /// the file, the leaf, its bytes and its tensors.
 ///
 /// A leaf is checked once, when a read first touches it, and then as a whole: the first read of a few bytes reads
@@ -37,7 +37,7 @@ struct Recent {
     busy: [Mutex<()>; 16],
 }
 
-/// The number of a file, that of a leaf, and the bytes.
+/// The numbers of a file and of a leaf, and the bytes.
 type Leaves = VecDeque<(usize, u64, Arc<Vec<u8>>)>;
 
 /// Leaves that are kept: readers take pieces of 1 MiB, which begin anywhere, on some cores at once.

@@ -1,4 +1,4 @@
-//! Sources by which an open model shows from which bytes of which file its tensors are.
+//! Sources that tell the files and the bytes of a model's tensors.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};

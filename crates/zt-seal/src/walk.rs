@@ -24,7 +24,7 @@ pub(crate) struct Job<C> {
 pub(crate) trait Chain: Send {
     /// Whether it takes any: if not, no leaf is kept for it.
     const TAKES: bool;
-    /// The next bytes for one of its parts, of which it has [`Chain::parts`].
+    /// The next bytes for one of [`Chain::parts`].
     fn parts(&mut self) -> Vec<&mut dyn Part>;
 }
 
@@ -143,7 +143,7 @@ struct Answer<R> {
     bytes: Option<Vec<u8>>,
 }
 
-/// Reads the next leaves of each file, and gives those of the last round to the chains.
+/// Reads the next leaves of each file, and gives the leaves of the last round to the chains.
 fn round<C: Chain, R: Send>(
     active: &mut [Active<C, R>],
     share: u64,

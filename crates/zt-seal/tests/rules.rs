@@ -22,7 +22,7 @@ fn refused(bytes: &[u8], message: &str) {
     assert!(error.to_string().contains(message), "{error}");
 }
 
-/// The sample, changed as a value: the map of the seal, and that of a file.
+/// The sample, changed as a value: the maps of the seal and of a file.
 #[track_caller]
 fn changed(file: usize, change: impl Fn(&mut Attributes), message: &str) {
     let root = Value::from_cbor(&sample(), 16).unwrap();

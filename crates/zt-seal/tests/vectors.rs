@@ -77,7 +77,7 @@ fn the_seal_of_a_folder() {
     let names: Vec<&str> = only.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
     assert_eq!(made.seal.files_of(only), [2, 3, 4]);
-    // The identities are those of `zt hash`.
+    // `zt hash` prints these identities.
     let input = Kinds::builtin().open(dir.path(), zt::OpenOptions::new()).unwrap();
     let hash = input.file().hash(&zt::HashOptions::new()).unwrap();
     assert_eq!(only.content, hash.content);

@@ -1,7 +1,11 @@
 //! CRC-32 (ISO-HDLC), the checksum of members.
 
+use std::io;
+
 use crc32fast::Hasher;
 use zt_container::{Checksum, Digest};
+
+use crate::error::Error;
 
 static CRC32: Checksum = Checksum {
     name: "crc32",
@@ -17,6 +21,15 @@ static CRC32: Checksum = Checksum {
 #[expect(clippy::expect_used, reason = "a digest of this checksum is made of 32 bits")]
 fn sum(value: u64) -> u32 {
     u32::try_from(value).expect("a CRC-32 has 32 bits")
+}
+
+/// Refuses content with another CRC-32 than the directory has.
+pub(crate) fn expect(expected: u32, found: u32) -> io::Result<()> {
+    if expected == found {
+        return Ok(());
+    }
+    let (expected, found) = (crc32(expected), crc32(found));
+    Err(Error::from(zt_container::Error::DigestMismatch { expected, found }).into())
 }
 
 /// The digest of this checksum.

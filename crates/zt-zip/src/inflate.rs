@@ -12,7 +12,7 @@ use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 use zt_container::memory::{end_of_read, in_memory};
 use zt_container::{Source, Span};
 
-use crate::crc::crc32;
+use crate::crc;
 use crate::error::{Deflate, Error, ZipViolation};
 
 /// Bytes that are read, or inflated only to be skipped, at a time.
@@ -148,14 +148,7 @@ impl Inflated {
         if bytes > 0 {
             return Err(self.fault(Deflate::After { bytes }));
         }
-        if found != self.crc {
-            let mismatch = zt_container::Error::DigestMismatch {
-                expected: crc32(self.crc),
-                found: crc32(found),
-            };
-            return Err(Error::from(mismatch).into());
-        }
-        Ok(())
+        crc::expect(self.crc, found)
     }
 
     fn fault(&self, fault: Deflate) -> io::Error {

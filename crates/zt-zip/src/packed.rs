@@ -11,7 +11,7 @@ use bzip2::{Decompress, Status};
 use zt_container::memory::{end_of_read, in_memory};
 use zt_container::{LimitExceeded, Source, Span};
 
-use crate::crc::crc32;
+use crate::crc;
 use crate::error::{Error, ZipViolation};
 use crate::inflate::announced;
 
@@ -25,7 +25,7 @@ const PIECE: usize = 64 << 10;
 /// their header, and a decoder of bzip2 takes 4 MiB.
 const NEAR: u64 = 64 << 10;
 
-/// The largest dictionary of LZMA, that of `xz -9`. Python's `zipfile` writes 8 MiB.
+/// The largest dictionary of LZMA, as `xz -9` has it. Python's `zipfile` writes 8 MiB.
 const MAX_DICTIONARY: u32 = 64 << 20;
 
 /// A compressed member. A read that reaches its end compares its length and its CRC-32.
@@ -142,14 +142,7 @@ impl Packed {
             Err(error) => return Err(self.fault(&cursor, error)),
         }
         let found = cursor.crc.finalize();
-        if found != self.crc {
-            let mismatch = zt_container::Error::DigestMismatch {
-                expected: crc32(self.crc),
-                found: crc32(found),
-            };
-            return Err(Error::from(mismatch).into());
-        }
-        Ok(())
+        crc::expect(self.crc, found)
     }
 
     /// What went wrong: a fault of ours as it is, a failure of the archive, or damaged data.

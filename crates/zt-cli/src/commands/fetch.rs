@@ -18,8 +18,8 @@ use crate::output::Output;
 /// shards), or a folder of a store with a slash at the end (of a web server, if it has SHA256SUMS). Bytes come by several
 /// requests at once into a hidden file beside the output. A fetch that was stopped goes on where it was.
 ///
-/// The SHA-256 is compared with that of --sha256, of the Hub, of the server's headers (Repr-Digest), or of SHA256SUMS in the
-/// same folder. Without any of them, only the length is checked, and a note says so.
+/// The SHA-256 is compared with --sha256, or with what the Hub, the server's headers (Repr-Digest) or SHA256SUMS in the same folder
+/// say. Without any of them, only the length is checked, and a note says so.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use zt::{Attributes, Result, Value};
 use zt_foreign::{Job, Loss, display};
 
-/// A key of torchao, whose value is a JSON list of the tensors of a file. A set has those of all its shards.
+/// A key of torchao, whose value is a JSON list of the tensors of a file. A set has the tensors of all its shards.
 const LIST: &str = "tensor_names";
 
 /// The texts of both lists; `None` if one is no such list.

@@ -61,10 +61,10 @@ pub(crate) struct IntegerBlocks {
     scales: Arc<dyn Source>,
     /// Of Q4_1: zero points, or what is added to the products.
     minima: Option<(Arc<dyn Source>, Minimum)>,
-    /// Values that are one row of the codes, and those of them that share a scale.
+    /// Values in one row of the codes, and how many of them share a scale.
     line: u64,
     step: u64,
-    /// Lines of a matrix, and those of them that share scales.
+    /// Lines of a matrix, and how many of them share scales.
     lines: u64,
     across: u64,
 }
@@ -313,7 +313,7 @@ fn all_are(source: &dyn Source, number: f32) -> Result<bool> {
 
 impl Source for IntegerBlocks {
     fn byte_len(&self) -> u64 {
-        // A block has fewer bytes than two for each value, and those of all values were counted.
+        // A block has fewer than two bytes for each value, and twice the values were counted before.
         self.count.strict_div(BLOCK).saturating_mul(self.kind.byte_len())
     }
 

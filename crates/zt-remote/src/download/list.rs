@@ -177,7 +177,7 @@ pub(super) fn encoded(name: &str) -> String {
     parts.join("/").replace('+', "%20")
 }
 
-/// The list in the order of its names, each of which stays in the folder and stands there once.
+/// The list in the order of its names. A name that leads out of the folder is an error, and a second one is dropped.
 pub(super) fn checked(mut list: List) -> Result<List> {
     list.files.sort_by(|a, b| a.name.cmp(&b.name));
     if let Some(wrong) = list.files.iter().find(|file| !is_plain(&file.name)) {

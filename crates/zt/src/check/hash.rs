@@ -216,7 +216,7 @@ impl File {
 /// An object of the file, and its hashes.
 pub(super) type Hashed<'f> = (Entry<'f>, Result<ObjectHash>);
 
-/// The hashes of an object without its bytes: `sum` gives that of a component, by its place and its digest in the
+/// The hashes of an object without its bytes: `sum` gives the hash of a component, by its place and its digest in the
 /// file. `None` if one is missing.
 fn hashes_of(
     tensor: &Tensor<'_>,

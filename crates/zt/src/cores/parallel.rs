@@ -64,7 +64,7 @@ pub(crate) fn bounded(threads: usize) -> rayon::ThreadPoolBuilder {
 ///
 /// # Errors
 ///
-/// [`crate::ErrorKind::Io`] if the system refuses that many threads; those of `work`.
+/// [`crate::ErrorKind::Io`] if the system refuses that many threads; the errors of `work`.
 pub fn on<R: Send>(threads: Option<usize>, work: impl FnOnce() -> Result<R> + Send) -> Result<R> {
     #[cfg(feature = "rayon")]
     if let Some(threads) = threads {

@@ -67,7 +67,7 @@ impl Piece {
 /// Digests that take all bytes in order.
 pub(super) struct Chains {
     pub(super) stored: Vec<Hasher>,
-    /// The SHA-256 of the content; `None` if it is that of the stored bytes, or not wanted.
+    /// The SHA-256 of the content; `None` if the stored bytes are the content, or if it is not wanted.
     pub(super) content: Option<Hasher>,
 }
 
