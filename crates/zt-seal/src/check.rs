@@ -7,49 +7,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use zt::foreign::on_threads;
-use zt::{Error, Progress, Result, Source, Span};
+use zt::{Error, Result, Source, Span};
 use zt_foreign::Opened;
 
 use crate::fault::in_tensors;
 use crate::files::Files;
+use crate::options::SealOptions;
 use crate::seal::{Seal, SealedFile};
 use crate::tree::LEAF;
 use crate::walk::{Job, Shape, walk};
-
-/// How files are checked.
-#[must_use]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct CheckOptions<'p> {
-    threads: Option<usize>,
-    progress: Option<Progress<'p>>,
-}
-
-impl<'p> CheckOptions<'p> {
-    /// The defaults: all cores.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The number of threads. The default is all cores.
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports bytes of the files.
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-
-    pub(crate) const fn pool(&self) -> Option<usize> {
-        self.threads
-    }
-
-    pub(crate) fn report(&self, bytes: u64) -> Result<()> {
-        self.progress.map_or(Ok(()), |progress| progress.report(bytes))
-    }
-}
 
 /// What was found of one file.
 #[derive(Debug)]
@@ -139,7 +105,7 @@ pub fn check(
     seal: &Seal,
     wanted: &[(usize, String)],
     extra: &[String],
-    options: &CheckOptions<'_>,
+    options: &SealOptions<'_>,
 ) -> Result<Vec<Checked>> {
     on_threads(options.threads, || {
         let check = Check { files, seal, options };
@@ -168,7 +134,7 @@ pub fn check(
 struct Check<'c> {
     files: &'c Files,
     seal: &'c Seal,
-    options: &'c CheckOptions<'c>,
+    options: &'c SealOptions<'c>,
 }
 
 /// What a leaf is.

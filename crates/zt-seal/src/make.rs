@@ -7,44 +7,18 @@ use zt::container::Hasher;
 use zt::foreign::on_threads;
 use zt::{
     ByteOrder, Digest, DigestAlgorithm, Encoding, Entry, Error, ErrorKind, HashOptions, KnownSums,
-    Progress, Result, Span, Warning,
+    Result, Span, Warning,
 };
 use zt_convert::{Input, Kinds};
 
 use crate::contents::{Contents, Model};
 use crate::fault::Fault;
 use crate::files::Files;
+use crate::options::SealOptions;
 use crate::seal::{Place, Seal, SealedFile, SealedModel, SealedTensor};
 use crate::tracked::Tracked;
 use crate::tree::{Sum, digest, root};
 use crate::walk::{Chain, Job, Part, Shape, walk};
-
-/// How files are sealed.
-#[must_use]
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SealOptions<'p> {
-    threads: Option<usize>,
-    progress: Option<Progress<'p>>,
-}
-
-impl<'p> SealOptions<'p> {
-    /// The defaults: all cores.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The number of threads. The default is all cores.
-    pub fn threads(mut self, threads: impl Into<Option<usize>>) -> Self {
-        self.threads = threads.into();
-        self
-    }
-
-    /// Reports bytes of the files.
-    pub const fn progress(mut self, progress: Progress<'p>) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-}
 
 /// A seal that was made.
 #[derive(Debug)]

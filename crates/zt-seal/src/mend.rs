@@ -8,9 +8,10 @@ use zt::container::memory::fetch;
 use zt::foreign::{AtomicFile, on_all_cores, on_threads};
 use zt::{Error, FileSource, Result, Source, Span};
 
-use crate::check::{CheckOptions, Damage, Flaw, State, check};
+use crate::check::{Damage, Flaw, State, check};
 use crate::fault::Fault;
 use crate::files::Files;
+use crate::options::SealOptions;
 use crate::seal::{Seal, SealedFile};
 
 /// What a repair has done, or would do.
@@ -43,7 +44,7 @@ pub fn mend(
     file: usize,
     from: impl FnOnce() -> Result<Box<dyn Source>> + Send,
     dry_run: bool,
-    options: &CheckOptions<'_>,
+    options: &SealOptions<'_>,
 ) -> Result<Mended> {
     let sealed = seal.files.get(file);
     let sealed = sealed.ok_or_else(|| Fault::NotSealed { path: file.to_string() })?;
@@ -72,7 +73,7 @@ pub fn mend(
     let lens = mended.flaws.iter().map(|flaw| flaw.span.byte_len());
     mended.fetched = lens.fold(0, u64::strict_add);
     if !dry_run {
-        on_threads(options.pool(), || {
+        on_threads(options.threads, || {
             let mending = Mending { seal, file, sealed, mended: &mended, options };
             mending.write(path, from)
         })?;
@@ -85,7 +86,7 @@ struct Mending<'m> {
     file: usize,
     sealed: &'m SealedFile,
     mended: &'m Mended,
-    options: &'m CheckOptions<'m>,
+    options: &'m SealOptions<'m>,
 }
 
 impl Mending<'_> {

@@ -11,7 +11,7 @@ use std::thread;
 
 use common::{model, pattern, sealed};
 use zt::{FileSource, Memory, Source, Span};
-use zt_seal::{CheckOptions, Contents, Damage, Files, Seal, SealedSource, State, check, mend};
+use zt_seal::{Contents, Damage, Files, Seal, SealOptions, SealedSource, State, check, mend};
 
 fn write_at(path: &Path, offset: u64, bytes: &[u8]) {
     let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
@@ -97,7 +97,7 @@ fn what_differs_is_named() {
     let names = Contents::names_in(dir.path(), None).unwrap();
     let extra: Vec<String> = names.into_iter().filter(|it| seal.file(it).is_none()).collect();
     let files = Files::local(dir.path());
-    let found = check(&files, &seal, &all, &extra, &CheckOptions::new()).unwrap();
+    let found = check(&files, &seal, &all, &extra, &SealOptions::new()).unwrap();
     let state = |path: &str| &found.iter().find(|it| it.path == path).unwrap().state;
     assert!(matches!(state("config.json"), State::Missing));
     assert!(matches!(state("empty.txt"), State::Right));
@@ -119,7 +119,7 @@ fn what_differs_is_named() {
     fs::rename(&first, at("t")).unwrap();
     fs::rename(&second, &first).unwrap();
     fs::rename(at("t"), &second).unwrap();
-    let found = check(&files, &seal, &all, &[], &CheckOptions::new().threads(1)).unwrap();
+    let found = check(&files, &seal, &all, &[], &SealOptions::new().threads(1)).unwrap();
     let swapped = found.iter().filter_map(|it| match &it.state {
         State::Wrong { is: Some(is), .. } => Some((it.path.as_str(), is.as_str())),
         _ => None,
@@ -140,7 +140,7 @@ fn a_repair_takes_the_wrong_leaves_alone() {
     let right = pattern(3_500_000);
     let mend = |from: Vec<u8>, dry_run| {
         let from = || Ok(Box::new(Memory::new(from)) as Box<dyn Source>);
-        mend(&path, &seal, 0, from, dry_run, &CheckOptions::new())
+        mend(&path, &seal, 0, from, dry_run, &SealOptions::new())
     };
     let never = Vec::new;
     assert!(!mend(never(), false).unwrap().changed);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Result, Source, codes};
 use zt_model::Beside;
-use zt_model::seal::{CheckOptions, Fault, Files, Flaw, Mended, Seal, mend};
+use zt_model::seal::{Fault, Files, Flaw, Mended, Seal, SealOptions, mend};
 
 use super::Arguments;
 use crate::failure::{Exit, Failure};
@@ -48,7 +48,7 @@ pub(super) fn run(
         let sealed = seal.files.get(*at).map_or(0, |file| file.byte_len);
         let progress = Progress::new(Some(sealed));
         let report = |bytes| progress.report(bytes);
-        let options = CheckOptions::new()
+        let options = SealOptions::new()
             .threads(arguments.jobs.threads())
             .progress(zt::Progress::new(&report));
         let open = || open(from, &seal, *at, arguments, is_folder);

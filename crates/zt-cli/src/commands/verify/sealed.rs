@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use zt::{Digest, codes};
 use zt_model::Beside;
-use zt_model::seal::{CheckOptions, Checked, Contents, Damage, Seal, State, check};
+use zt_model::seal::{Checked, Contents, Damage, Seal, SealOptions, State, check};
 
 use super::Arguments;
 use crate::failure::{Exit, Failure, of_findings};
@@ -130,7 +130,7 @@ fn compare(file: &Path, path: &Path, seal: &Seal, arguments: &Arguments) -> Resu
     let progress = Progress::of(|| Some(total()));
     let report = |bytes| progress.report(bytes);
     let options =
-        CheckOptions::new().threads(arguments.jobs.threads()).progress(zt::Progress::new(&report));
+        SealOptions::new().threads(arguments.jobs.threads()).progress(zt::Progress::new(&report));
     let checked = check(&files, seal, &wanted, &extra, &options)?;
     Ok(Found { wanted: wanted.into_iter().map(|(at, _)| at).collect(), checked })
 }
