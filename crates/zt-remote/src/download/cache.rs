@@ -6,7 +6,7 @@
 //! models--OWNER--NAME/refs/REVISION             the commit
 //! ```
 //!
-//! Reference: "Understand caching", documentation of huggingface_hub 0.36.
+//! Reference: "Understand caching", documentation of huggingface_hub 0.36. Its 0.36.0 opens such a cache offline, tried by hand.
 
 use std::env;
 use std::fs;
