@@ -46,6 +46,18 @@ pub(crate) fn cast(
     Ok(Elements { logical_type, ..Elements::new(dtype, out) })
 }
 
+impl FloatType {
+    /// Writes values of this type, little-endian, each rounded to nearest, ties to even: as many as both slices hold.
+    /// What is out of range is an infinity, or the greatest value of a type without infinities.
+    pub fn write(self, values: &[f32], out: &mut [u8]) {
+        let width = self.dtype().byte_len();
+        let targets = out.chunks_mut(CHUNK.strict_mul(width));
+        for (values, target) in values.chunks(CHUNK).zip(targets) {
+            write_f32(values, self, target);
+        }
+    }
+}
+
 /// How the values of a real type are read.
 pub(crate) struct Real {
     decode: Option<Decode>,

@@ -328,6 +328,16 @@ impl Tile {
             let first = in_memory(row.strict_sub(self.row)).strict_div(each);
             for (column, line) in (column..).zip(out.chunks_mut(len.max(1))) {
                 let column = in_memory(column.strict_sub(self.column));
+                if (word, words) == (4, 1) {
+                    let start = first.strict_mul(self.stride).strict_add(self.before);
+                    let bytes = self.bytes.get(start.strict_add(column.strict_mul(4))..);
+                    let rows = bytes.unwrap_or_default().chunks(self.stride.max(1));
+                    for (row, places) in rows.zip(line.chunks_mut(each)) {
+                        let unit = row.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
+                        decoder.decode_unit(unit.into(), places);
+                    }
+                    continue;
+                }
                 for (unit, places) in (first..).zip(line.chunks_mut(each)) {
                     let unit = self.unit_down(unit, column, word, words);
                     decoder.decode_unit(unit, places);
@@ -459,7 +469,8 @@ impl Lines {
                 let stride = part.end.strict_sub(part.start).strict_mul(step);
                 let before = self.bytes.start.strict_sub(part.start.strict_mul(step));
                 let (_, elements) = of.slice(&slices)?.into_elements();
-                return Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)));
+                let (bytes, stride) = spread(&elements.bytes, in_memory(stride));
+                return Ok((bytes, stride, in_memory(before)));
             }
         }
         let (first, last) = (lines.start, lines.end.saturating_sub(1));
@@ -480,6 +491,21 @@ impl Lines {
         let (_, elements) = part.into_elements();
         Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)))
     }
+}
+
+/// A copy of rows of `stride` bytes, and its stride. The rows of a column would otherwise have few places in the
+/// processor's cache, if their addresses are apart by a power of two.
+fn spread(bytes: &[u8], stride: usize) -> (Vec<u8>, usize) {
+    const LINE: usize = 64;
+    if stride == 0 || !stride.is_multiple_of(8 * LINE) {
+        return (bytes.to_vec(), stride);
+    }
+    let mut spread = Vec::with_capacity(bytes.len().strict_add(bytes.len().strict_div(8)));
+    for row in bytes.chunks(stride) {
+        spread.extend_from_slice(row);
+        spread.extend_from_slice(&[0; LINE]);
+    }
+    (spread, stride.strict_add(LINE))
 }
 
 /// Compares the digest of a tensor of which only parts are read, the first time, unless its chunks have their own. Of a

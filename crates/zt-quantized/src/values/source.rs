@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use zt::container::memory::{in_memory, read_whole};
 use zt::foreign::on_all_cores;
 use zt::formats::dense_byte_len;
-use zt::{Blob, Component, Elements, FloatType, Object, Registry, Result, Source, Span};
+use zt::{Blob, Component, FloatType, Object, Result, Source, Span};
 
 use crate::fault::Fault;
 use crate::values::loaded::Loaded;
@@ -19,13 +19,15 @@ const LOADED: u64 = 4 << 20;
 /// Values that one core computes at a time.
 const BLOCK: u64 = 64 << 10;
 
+/// The same, before they are cast: they stay in the core's cache.
+const CHUNK: u64 = 8 << 10;
+
 /// A source of the values of a weight, in row-major order, of one floating-point type. They are computed when they are
 /// read, of the codes and scales of these values alone.
 pub(crate) struct Computed {
     formula: Formula,
     float: FloatType,
     byte_len: u64,
-    registry: Registry,
     /// Its number in the file, and what was loaded last of a transposed weight of the file.
     number: usize,
     latest: Latest,
@@ -47,8 +49,7 @@ impl Computed {
         let component = Component::new(float.dtype(), Blob::raw(span));
         let object = Object::new(formula.shape(), "dense").with_component("data", component);
         let byte_len = span.byte_len();
-        let source =
-            Computed { formula, float, byte_len, registry: Registry::builtin(), number, latest };
+        let source = Computed { formula, float, byte_len, number, latest };
         Ok((object, Arc::new(source)))
     }
 
@@ -102,11 +103,19 @@ impl Computed {
     fn compute(&self, loaded: &Loaded, parts: Vec<(Range<u64>, &mut [u8])>) -> Result<()> {
         let width = self.float.dtype().byte_len();
         on_all_cores(parts, |(part, bytes)| {
-            let mut values = vec![0f32; bytes.len().strict_div(width)];
-            loaded.compute(&self.formula, part.start, &mut values);
-            let cast = Elements::from(&*values).cast(self.float, &self.registry)?;
-            bytes.copy_from_slice(&cast.bytes);
-            Ok(())
+            // Neighbouring lines of a transposed weight are made of the same bytes.
+            let chunk = if self.formula.is_transposed() { BLOCK } else { CHUNK };
+            let mut values = vec![0f32; in_memory(chunk)];
+            let mut rest = bytes;
+            for part in self.formula.parts(part, chunk) {
+                let count = in_memory(part.end.strict_sub(part.start));
+                let values = values.get_mut(..count).unwrap_or_default();
+                loaded.compute(&self.formula, part.start, values);
+                let (bytes, left) = rest.split_at_mut(count.strict_mul(width));
+                self.float.write(values, bytes);
+                rest = left;
+            }
+            Ok::<_, zt::Error>(())
         })?;
         Ok(())
     }
