@@ -86,6 +86,17 @@ fn info_describes_a_delta() {
 }
 
 #[test]
+fn the_description_of_a_delta_is_no_attribute_to_edit() {
+    let steps = Steps::new();
+    let before = fs::read(steps.at("to-1.zt")).unwrap();
+    for edit in [&["set", "0.zt", "zt.delta", "{}"][..], &["rm", "to-1.zt", "zt.delta"]] {
+        let run = steps.zt(&[&["meta"], edit].concat()).exits(2);
+        assert!(run.err.contains("`zt delta` and `zt patch` change it"), "{}", run.err);
+    }
+    assert_eq!(fs::read(steps.at("to-1.zt")).unwrap(), before);
+}
+
+#[test]
 fn a_wrong_base_writes_nothing() {
     let steps = Steps::new();
     let before = names_in(steps.0.path());

@@ -44,7 +44,7 @@ fn folder() -> TempDir {
     };
     write("model.zt", &NAMES);
     write("other.zt", &["layers.0.bias"]);
-    fs::write(dir.path().join("list"), "step\tsteps\nnone\tother\n").unwrap();
+    fs::write(dir.path().join("list"), "step\tsteps\n").unwrap();
     dir
 }
 
@@ -192,6 +192,28 @@ fn a_list_of_new_names_is_text_of_limited_length() {
     for wrong in [&b"step\ta\tb\n"[..], b"step\t\xff\n", &[b'\n'; (64 << 20) + 1]] {
         assert_eq!(list(wrong).exits(2).error_code(), "names");
     }
+}
+
+#[test]
+fn a_list_with_names_that_no_input_has_is_refused() {
+    let dir = folder();
+    fs::write(dir.path().join("list"), "layers.0.bias\tb\nlayer.9\tc\nlayer.8\td\n").unwrap();
+    let zt = |arguments: &[&str]| run(command().args(arguments).current_dir(dir.path())).exits(2);
+    for arguments in [
+        &["ls", "model.zt"][..],
+        &["convert", "model.zt", "out.zt"],
+        &["merge", "model.zt", "other.zt", "out.zt"],
+        &["diff", "model.zt", "model.zt"],
+    ] {
+        let run = zt(&[arguments, &["--rename-from=list"]].concat());
+        let expected = "error[names]: list: no input has the object \"layer.8\" (and 1 other)";
+        assert!(run.err.contains(expected), "{}", run.err);
+        assert!(!dir.path().join("out.zt").exists());
+    }
+    // One input has each of these.
+    fs::write(dir.path().join("list"), "layers.0.bias\tb\nvision.w\tv\n").unwrap();
+    let merge = ["merge", "model.zt", "other.zt", "out.zt", "--rename-from=list"];
+    run(command().args(merge).args(["--exclude=1:*.bias"]).current_dir(dir.path())).exits(0);
 }
 
 #[cfg(unix)]

@@ -124,7 +124,7 @@ impl InputArgs {
     /// tensor file. A file whose end is missing opens with what is there.
     pub(crate) fn open(&self, path: &Path) -> Result<File, Failure> {
         let file = self.open_input(path, Truncated::Opened)?.into_file();
-        self.expect_base_used()?;
+        self.expect_all_used()?;
         let some = self.select.expect_some([&file]);
         some.map_err(|failure| failure.with_path(path))?;
         Ok(file)
@@ -141,8 +141,8 @@ impl InputArgs {
         let logical = Logical::new().float(float).checks_scales(true);
         let open = |path| self.open_whole(path, kind, Truncated::Opened, logical);
         let all: Vec<Input> = paths.iter().map(|path| open(path)).collect::<Result<_, _>>()?;
-        self.expect_base_used()?;
         if self.select.is_empty() {
+            self.expect_all_used()?;
             return Ok(Opened { inputs: all, excluded: Vec::new() });
         }
         // Patterns are for whole tensors. Without them, what writes or computes joins slices.
@@ -169,6 +169,7 @@ impl InputArgs {
             inputs.push(choose(&select, input.clone())?);
         }
         self.select.expect_some(inputs.iter().map(Input::file))?;
+        self.expect_all_used()?;
         Ok(Opened { inputs, excluded })
     }
 
@@ -222,8 +223,10 @@ impl InputArgs {
         }
     }
 
-    /// Once all files are open: refuses a BASE of which none is a delta.
-    pub(crate) fn expect_base_used(&self) -> Result<(), Failure> {
+    /// Once all files are open: refuses a BASE if no file is a delta, and a list of new names that has an object of
+    /// no file.
+    pub(crate) fn expect_all_used(&self) -> Result<(), Failure> {
+        self.select.expect_names_found()?;
         if self.base.is_empty() || self.is_base_used.load(Ordering::Relaxed) {
             return Ok(());
         }

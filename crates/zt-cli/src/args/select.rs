@@ -3,6 +3,7 @@
 use std::collections::{HashMap, hash_map};
 use std::mem::take;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::Args;
@@ -137,6 +138,9 @@ impl SelectArgs {
             )));
         }
         let names = NewNames::new(&self.rename, self.rename_from.as_ref())?;
+        if let Some(list) = &self.rename_from {
+            list.found(file.names())?;
+        }
         let choose = |name: &str| self.takes(name).then(|| names.of(name));
         let pairs = file.names().filter_map(|name| Some((name, choose(name)?)));
         expect_new_names(pairs)?;
@@ -152,6 +156,11 @@ impl SelectArgs {
     pub(crate) fn takes(&self, name: &str) -> bool {
         let is_in = self.include.is_empty() || glob::any_matches(&self.include, name);
         is_in && !glob::any_matches(&self.exclude, name)
+    }
+
+    /// Refuses a list of new names that has an object of no input, once all inputs are open.
+    pub(crate) fn expect_names_found(&self) -> Result<(), Failure> {
+        self.rename_from.as_ref().map_or(Ok(()), NameList::expect_all_found)
     }
 
     /// Refuses patterns that leave nothing of these files.
@@ -215,7 +224,7 @@ pub(crate) fn expect_new_names<'n>(
 
 /// The new names of objects.
 pub(crate) struct NewNames<'r> {
-    listed: Option<&'r HashMap<String, String>>,
+    listed: Option<&'r HashMap<String, NewName>>,
     rules: &'r [Rule],
 }
 
@@ -237,7 +246,7 @@ impl<'r> NewNames<'r> {
     /// Code `misuse` if a rule makes a name longer than names may be.
     pub(crate) fn of(&self, name: &str) -> Result<String, Error> {
         let listed = self.listed.and_then(|listed| listed.get(name));
-        let listed = listed.map_or(name, String::as_str);
+        let listed = listed.map_or(name, |new| new.name.as_str());
         let apply = |name: String, rule: &Rule| rule.apply(&name);
         let renamed = self.rules.iter().try_fold(listed.to_owned(), apply);
         renamed.map_err(|error| error.with_object(name))
@@ -248,11 +257,42 @@ impl<'r> NewNames<'r> {
 #[derive(Debug, Clone)]
 pub(crate) struct NameList {
     path: PathBuf,
-    names: Arc<OnceLock<HashMap<String, String>>>,
+    names: Arc<OnceLock<HashMap<String, NewName>>>,
+}
+
+#[derive(Debug)]
+struct NewName {
+    name: String,
+    /// Whether an input has the old name.
+    is_found: AtomicBool,
 }
 
 impl NameList {
-    fn names(&self) -> Result<&HashMap<String, String>, Failure> {
+    /// Notes names of an input.
+    fn found<'n>(&self, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
+        let listed = self.names()?;
+        for new in names.filter_map(|name| listed.get(name)) {
+            new.is_found.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn expect_all_found(&self) -> Result<(), Failure> {
+        let listed = self.names()?.iter();
+        let missing = listed.filter(|(_, new)| !new.is_found.load(Ordering::Relaxed));
+        let mut missing: Vec<&str> = missing.map(|(old, _)| old.as_str()).collect();
+        missing.sort_unstable();
+        let Some(first) = missing.first() else { return Ok(()) };
+        let more = match missing.len() {
+            1 => String::new(),
+            2 => " (and 1 other)".to_owned(),
+            count => format!(" (and {} others)", count - 1),
+        };
+        let message = format!("no input has the object \"{}\"{more}", printable(first));
+        Err(Error::new(ErrorKind::Misuse, "names", message).with_path(&self.path).into())
+    }
+
+    fn names(&self) -> Result<&HashMap<String, NewName>, Failure> {
         if let Some(names) = self.names.get() {
             return Ok(names);
         }
@@ -260,7 +300,7 @@ impl NameList {
         Ok(self.names.get_or_init(|| names))
     }
 
-    fn read(&self) -> Result<HashMap<String, String>, Failure> {
+    fn read(&self) -> Result<HashMap<String, NewName>, Failure> {
         let mut names = HashMap::new();
         let text = Names::text(&self.path)?;
         let lines = text.lines().enumerate();
@@ -273,7 +313,8 @@ impl NameList {
                 .split_once('\t')
                 .filter(|(_, new)| !new.contains('\t'))
                 .ok_or_else(|| refuse("expected an old name, a tab and a new name"))?;
-            if names.insert(old.to_owned(), new.to_owned()).is_some() {
+            let new = NewName { name: new.to_owned(), is_found: AtomicBool::new(false) };
+            if names.insert(old.to_owned(), new).is_some() {
                 return Err(refuse("the object has a new name already").into());
             }
         }

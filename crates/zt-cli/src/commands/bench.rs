@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     refuse_stdin(&arguments.file)?;
     expect_local(&arguments.file, "a remote file cannot be measured")?;
     let opened = arguments.input.open_input(&arguments.file, Truncated::Refused)?;
-    arguments.input.expect_base_used()?;
+    arguments.input.expect_all_used()?;
     // The base was checked now, and is not measured.
     arguments.input.check = Check::Read;
     let arguments = &*arguments;

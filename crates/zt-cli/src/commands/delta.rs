@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
     expect_local(out, "DELTA must be a file of this machine")?;
     let base = input.open_input(base_path, Truncated::Refused)?;
     let new = input.open_input(new_path, Truncated::Refused)?;
-    input.expect_base_used()?;
+    input.expect_all_used()?;
     let [a, b] = [&base, &new].map(|input| input.file().decoded_len());
     let progress = Progress::new(a.checked_add(b));
     let report = |bytes| progress.report(bytes);

@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
         some.map(|()| file).map_err(|failure| failure.with_path(path))
     };
     let (a, b) = (open(&arguments.a)?, open(&arguments.b)?);
-    arguments.input.expect_base_used()?;
+    arguments.input.expect_all_used()?;
     for (path, file) in [(&arguments.a, &a), (&arguments.b, &b)] {
         output.unfinished_edit(path, file);
         output.truncated(path, file);

@@ -62,6 +62,9 @@ pub(crate) fn each_of(
             }
             opened = Err(failure.with_path(&path));
         }
+        if opened.is_ok() && !is_list {
+            input.expect_all_used()?;
+        }
         is_answered = true;
         to.heading = is_list.then(|| path.display().to_string());
         match answer(&path, opened, &mut to) {
@@ -80,7 +83,7 @@ pub(crate) fn each_of(
     if !is_answered {
         input.select.expect_some([])?;
     }
-    input.expect_base_used()?;
+    input.expect_all_used()?;
     if to.output.json
         && let Some(documents) = &to.documents
     {

@@ -101,7 +101,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         let name = arguments.names.first().map_or("", String::as_str);
         hints::hint_at_order(&arguments.file, name, output);
     })?;
-    arguments.input.expect_base_used()?;
+    arguments.input.expect_all_used()?;
     if arguments.output.is_none() {
         arguments.output = Some(last(&mut arguments.names, source.file(), output)?);
     }

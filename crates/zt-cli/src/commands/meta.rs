@@ -208,6 +208,11 @@ fn change(
     change: AttributeChange,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    if change.key == "zt.delta" {
+        return Err(Failure::misuse(
+            "the attribute `zt.delta` makes a file a delta; `zt delta` and `zt patch` change it",
+        ));
+    }
     if let Some(rewrite) = target.rewrite()? {
         return change_anew(rewrite, target, change, output);
     }

@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
         arguments.input.warn_of_codes(path, input.file(), output);
         inputs.push(input);
     }
-    arguments.input.expect_base_used()?;
+    arguments.input.expect_all_used()?;
     let options = ReportOptions::new()
         .detail(arguments.detail)
         .sample(arguments.sample)
