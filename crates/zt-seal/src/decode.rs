@@ -13,6 +13,13 @@ impl Seal {
     /// The longest seal that is read: of about four terabytes. Decoded, hostile bytes take up to 32 times as much.
     pub const MAX_LEN: u64 = 128 << 20;
 
+    /// Whether a file that begins like this may be a seal: it has at least 6 bytes.
+    pub fn is_seal(bytes: &[u8]) -> bool {
+        // Shorter keys come first in the one encoding.
+        const START: &[u8] = b"\xA4\x64leaf";
+        bytes.starts_with(START)
+    }
+
     /// The seal that these bytes are.
     ///
     /// # Errors
@@ -23,9 +30,7 @@ impl Seal {
         if byte_len > Self::MAX_LEN {
             return Err(Fault::TooLong { byte_len, limit: Self::MAX_LEN }.into());
         }
-        // Shorter keys come first in the one encoding.
-        const START: &[u8] = b"\xA4\x64leaf";
-        if !bytes.starts_with(START) {
+        if !Self::is_seal(bytes) {
             return Err(Fault::NoSeal.into());
         }
         let value = Value::from_cbor(bytes, Limits::default().nesting).map_err(Fault::Cbor)?;

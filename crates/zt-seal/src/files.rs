@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use zt::{Error, FileSource, Source};
+use zt::{Error, FileSource, Result, Source};
 use zt_foreign::{Folder, Opened};
 
 /// Files below a folder, which are read by their paths in it.
@@ -64,6 +64,19 @@ impl Files {
             opened.map_err(|error: Error| error.with_path(&self.path_of(name)))
         });
         opened.collect()
+    }
+}
+
+impl Files {
+    /// Opens one file.
+    ///
+    /// # Errors
+    ///
+    /// [`zt::ErrorKind::Io`] if it is missing; those of opening.
+    pub fn open_one(&self, name: &str) -> Result<Box<dyn Source>> {
+        let opened = self.open(&[name]).pop().unwrap_or(Ok(None))?;
+        let missing = || Error::from(io::Error::from(io::ErrorKind::NotFound));
+        opened.ok_or_else(|| missing().with_path(&self.path_of(name)))
     }
 }
 

@@ -12,6 +12,8 @@ mod make;
 mod mend;
 mod options;
 mod seal;
+#[cfg(feature = "sign")]
+mod sign;
 mod source;
 mod tracked;
 mod tree;
@@ -25,5 +27,11 @@ pub use make::{Made, seal};
 pub use mend::{Mended, mend};
 pub use options::SealOptions;
 pub use seal::{Place, Seal, SealedFile, SealedModel, SealedTensor};
+#[cfg(feature = "sign")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sign")))]
+pub use sign::{
+    Comparison, Facts, FileState, Proof, PublicKey, SecretKey, SignatureFault, SignedFile,
+    SignedModel, Statement,
+};
 pub use source::{SealedFolder, SealedSource};
 pub use tree::{LEAF, Sum};

@@ -135,31 +135,8 @@ impl Seal {
     ///
     /// Code `misuse` if there is none, or if there are several.
     pub fn find(&self, path: &Path) -> Result<usize> {
-        let names: Vec<&str> = path
-            .components()
-            .filter_map(|part| match part {
-                Component::Normal(name) => name.to_str(),
-                _ => None,
-            })
-            .collect();
-        // The more names of the end agree, the better.
-        let agreeing = |file: &SealedFile| {
-            let ours = file.path.rsplit('/');
-            ours.zip(names.iter().rev()).take_while(|(ours, name)| ours == *name).count()
-        };
-        let best = self.files.iter().map(agreeing).max().unwrap_or_default();
-        let mut found = (0..).zip(&self.files).filter(|(_, file)| agreeing(file) == best);
-        match (best, found.next(), found.next(), self.files.len()) {
-            (1.., Some((at, _)), None, _) | (_, Some((at, _)), None, 1) => Ok(at),
-            (1.., Some((_, one)), Some((_, other)), _) => {
-                let (one, other) = (one.path.clone(), other.path.clone());
-                Err(Fault::Ambiguous { one, other }.into())
-            }
-            _ => {
-                let name = names.last().copied().unwrap_or_default().to_owned();
-                Err(Fault::NotSealed { path: name }.into())
-            }
-        }
+        let paths: Vec<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
+        Ok(find_among(&paths, path)?)
     }
 
     /// A file that is not in a folder of its own, if there is one: a folder that has it is the sealed one.
@@ -263,5 +240,33 @@ impl SealedTensor {
         let mut items = vec![Value::from(self.name.as_str()), Value::from(self.identity.to_vec())];
         items.extend(places);
         Value::array(items)
+    }
+}
+
+/// The number of the one of `paths` that ends most like `path`, or else of the only one.
+pub(crate) fn find_among(paths: &[&str], path: &Path) -> Result<usize, Fault> {
+    let names: Vec<&str> = path
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    // The more names of the end agree, the better.
+    let agreeing = |path: &str| {
+        let ours = path.rsplit('/');
+        ours.zip(names.iter().rev()).take_while(|(ours, name)| ours == *name).count()
+    };
+    let best = paths.iter().map(|path| agreeing(path)).max().unwrap_or_default();
+    let mut found = (0..).zip(paths).filter(|(_, path)| agreeing(path) == best);
+    match (best, found.next(), found.next(), paths.len()) {
+        (1.., Some((at, _)), None, _) | (_, Some((at, _)), None, 1) => Ok(at),
+        (1.., Some((_, one)), Some((_, other)), _) => {
+            Err(Fault::Ambiguous { one: (*one).to_owned(), other: (*other).to_owned() })
+        }
+        _ => {
+            let name = names.last().copied().unwrap_or_default().to_owned();
+            Err(Fault::NotSealed { path: name })
+        }
     }
 }
