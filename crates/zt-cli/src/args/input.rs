@@ -81,6 +81,28 @@ pub(crate) struct InputArgs {
     #[arg(hide_short_help = true, long, value_name = "SEAL", display_order = 85)]
     pub(crate) seal: Option<PathBuf>,
 
+    /// The signature of SEAL, which must be the one that was signed
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "SIG",
+        requires = "public_key",
+        display_order = 86
+    )]
+    pub(crate) signature: Option<PathBuf>,
+
+    /// The public key of --signature: Ed25519 or ECDSA P-256, in PEM or OpenSSH form
+    // `meta` has an argument `key` of its own.
+    #[arg(
+        id = "public_key",
+        hide_short_help = true,
+        long = "key",
+        value_name = "PUB",
+        requires = "signature",
+        display_order = 87
+    )]
+    pub(crate) key: Option<PathBuf>,
+
     /// The seal, once it was read.
     #[arg(skip)]
     read_seal: OnceLock<Arc<Seal>>,
@@ -244,6 +266,20 @@ impl InputArgs {
         output.warnings_about(path, &found.map_or_else(|_| Vec::new(), |found| found.warnings()));
     }
 
+    /// The seal at a path, which was signed if the arguments have a signature.
+    pub(crate) fn read_seal(
+        &self,
+        path: &Path,
+        options: &LocationOptions<'_>,
+    ) -> Result<Arc<Seal>, Failure> {
+        let seal = seals::read(path, options)?;
+        if let (Some(signature), Some(key)) = (&self.signature, &self.key) {
+            let (statement, _) = seals::signed(signature, key, options)?;
+            statement.expect_seal(&seal).map_err(|error| error.with_path(path))?;
+        }
+        Ok(seal)
+    }
+
     /// How every input is opened.
     fn options(&self) -> Result<LocationOptions<'_>, Failure> {
         let mut options = remote::options(&self.remote);
@@ -259,9 +295,12 @@ impl InputArgs {
         if let Some(path) = &self.seal {
             let seal = match self.read_seal.get() {
                 Some(seal) => Arc::clone(seal),
-                None => seals::read(path, &options)?,
+                None => self.read_seal(path, &options)?,
             };
             options.seal = Some(Arc::clone(self.read_seal.get_or_init(|| seal)));
+        } else if self.signature.is_some() {
+            let message = "--signature is of a seal: give --seal, too. `zt verify` needs none";
+            return Err(Failure::misuse(message));
         }
         Ok(options)
     }

@@ -63,6 +63,8 @@ commands! {
     Verify: verify,
     Hash: hash,
     Seal: seal,
+    Sign: sign,
+    Prove: prove,
     Convert: convert,
     /// Merge files, or the shards of a set, into one file
     ///

@@ -6,16 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use zt::Digest;
 use zt::foreign::AtomicFile;
-use zt_model::Beside;
-use zt_model::seal::{Contents, Made, Seal, SealOptions, seal};
+use zt_model::seal::{Made, Seal};
 
 use crate::args::jobs::Jobs;
 use crate::failure::{Exit, Failure};
-use crate::files::kinds;
-use crate::files::remote::{self, RemoteArgs, expect_local, location};
+use crate::files::remote::{RemoteArgs, expect_local};
+use crate::files::seals;
 use crate::output::Output;
 use crate::output::json::{object, path_text, warnings};
-use crate::output::progress::Progress;
 use crate::output::size::human;
 use crate::output::text::{self, count};
 use crate::output::value::hex;
@@ -69,35 +67,13 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     if !*force && out.symlink_metadata().is_ok() {
         return Err(Failure::overwrite(out, "exists; --force replaces it"));
     }
-    let made = make(file, out, jobs, remote)?;
+    let made = seals::make(file, Some(out), None, jobs.threads(), remote)?.made;
     let bytes = made.seal.to_bytes()?;
     let mut written = if *force { AtomicFile::create(out)? } else { AtomicFile::create_new(out)? };
     written.write_all(&bytes).map_err(|error| zt::Error::from(error).with_path(out))?;
     written.publish()?;
     print(file, out, &made, bytes.len() as u64, output)?;
     Ok(Exit::Ok)
-}
-
-fn make(file: &Path, out: &Path, jobs: &Jobs, remote: &RemoteArgs) -> Result<Made, Failure> {
-    let place = location(file);
-    let options = remote::options(remote);
-    let Beside { files, name, .. } = place.beside(None, &options)?;
-    let contents = match &name {
-        None => Contents::of_folder(kinds::table(), file, Some(out))?,
-        Some(name) => {
-            let opened = place.open(&options);
-            match opened {
-                Ok(input) => Contents::of_input(&input, files.path())?,
-                // A file that is no model has bytes.
-                Err(error) if error.code() == zt::codes::UNKNOWN_KIND => Contents::of_file(name),
-                Err(error) => return Err(Failure::Refused(error)),
-            }
-        }
-    };
-    let progress = Progress::new(contents.byte_len(&files));
-    let report = |bytes| progress.report(bytes);
-    let options = SealOptions::new().threads(jobs.threads()).progress(zt::Progress::new(&report));
-    Ok(seal(kinds::table(), &files, &contents, &options)?)
 }
 
 fn print(

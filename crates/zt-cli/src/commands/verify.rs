@@ -1,6 +1,7 @@
 //! `zt verify`: check files for damage and against the rules.
 
 mod sealed;
+mod signed;
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -32,6 +33,10 @@ use crate::output::text::{self, count};
 ///
 /// With --seal, all bytes are compared with a seal of `zt seal`, and nothing else is checked. Wrong leaves of 1 MiB
 /// are named with their bytes and tensors, and files that are missing, swapped or not in the seal.
+///
+/// With --signature and --key, files and tensors are compared with what `zt sign` or `model_signing` signed, and
+/// nothing else is checked. It holds if the files are the signed ones, or if all tensors are, in files of any kind.
+/// With --seal as well, the seal must be the signed one.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -43,6 +48,9 @@ pub(crate) struct Arguments {
     /// Read headers only: no values, no digests
     #[arg(long)]
     headers: bool,
+    /// With --signature: check one tensor or rows of one, by a proof of `zt prove`, and read nothing else
+    #[arg(long, value_name = "PROOF", requires = "signature", conflicts_with = "seal")]
+    proof: Option<PathBuf>,
     #[command(flatten)]
     jobs: Jobs,
     #[command(flatten)]
@@ -57,6 +65,8 @@ Examples:
   zt verify --headers models/llama
   zt verify --json model.zt | jq -r '.problems[].object'
   zt verify models/llama --seal llama.seal
+  zt verify llama.zt --signature llama.sig --key key.pub
+  zt verify https://host/llama.zt --signature llama.sig --key key.pub --proof w.proof
 
 Exit: 0  no problems
       1  a file has problems
@@ -124,6 +134,9 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let arguments = &*arguments;
     if let Some(seal) = &arguments.input.seal {
         return sealed::run(arguments, seal, output);
+    }
+    if let (Some(signature), Some(key)) = (&arguments.input.signature, &arguments.input.key) {
+        return signed::run(arguments, signature, key, output);
     }
     let Arguments { files, input, .. } = arguments;
     let found = files.found();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use zt::{Error, ErrorKind, Result, Source, codes};
 use zt_model::Beside;
-use zt_model::seal::{Fault, Files, Flaw, Mended, Seal, SealOptions, mend};
+use zt_model::seal::{Fault, Flaw, Mended, Seal, SealOptions, mend};
 
 use super::Arguments;
 use crate::failure::{Exit, Failure};
@@ -97,13 +97,7 @@ fn open(
         None if place.is_url() => last().unwrap_or_default(),
         None => sealed.path.clone(),
     };
-    opened(&files, &name)
-}
-
-fn opened(files: &Files, name: &str) -> Result<Box<dyn Source>> {
-    let opened = files.open(&[name]).pop().unwrap_or(Ok(None))?;
-    let missing = || Error::from(std::io::Error::from(std::io::ErrorKind::NotFound));
-    opened.ok_or_else(|| missing().with_path(&files.path_of(name)))
+    files.open_one(&name)
 }
 
 fn document(

@@ -10,7 +10,6 @@ use zt_model::seal::{Checked, Contents, Damage, Seal, SealOptions, State, check}
 use super::Arguments;
 use crate::failure::{Exit, Failure, of_findings};
 use crate::files::remote::{self, location};
-use crate::files::seals;
 use crate::output::Output;
 use crate::output::json::path_text;
 use crate::output::progress::Progress;
@@ -65,7 +64,7 @@ pub(super) fn run(
         return Err(Failure::misuse(message));
     }
     let options = remote::options(&arguments.input.remote);
-    let seal = seals::read(path, &options)?;
+    let seal = arguments.input.read_seal(path, &options)?;
     let (mut exit, mut documents) = (Exit::Ok, Vec::new());
     let given = arguments.files.given();
     let mut all = Vec::with_capacity(given.len());
