@@ -46,3 +46,26 @@ def test_what_a_seal_cannot_be_for(sealed: Path) -> None:
         zt.open(MODEL.read_bytes(), seal=sealed / "model.seal")
     with pytest.raises(zt.MalformedError, match="not a seal"):
         zt.open(MODEL, seal=MODEL)
+
+
+KEYS = Path(__file__).parents[2] / "conformance/data/signature"
+
+
+def test_a_seal_that_was_not_signed_is_refused(sealed: Path) -> None:
+    sign = [sys.executable, "-m", "zt", "sign", "model.seal", "model.sig", "--key", str(KEYS / "p256.pem")]
+    subprocess.run(sign, check=True, cwd=sealed)
+    path, seal, signature = (sealed / f"model.{kind}" for kind in ("safetensors", "seal", "sig"))
+    for signed in (signature, signature.read_bytes()):
+        file = zt.open(path, seal=seal, signature=signed, key=KEYS / "p256.pub")
+        assert list(file) == list(zt.open(MODEL))
+    (sealed / "more.txt").write_text("more")
+    subprocess.run([sys.executable, "-m", "zt", "seal", ".", "other.seal"], check=True, cwd=sealed)
+    for seal_, key, code in (
+        (sealed / "other.seal", "p256.pub", "signature-mismatch"),
+        (seal, "ed25519.pub", "signature-key"),
+    ):
+        with pytest.raises(zt.DigestMismatchError) as raised:
+            zt.open(path, seal=seal_, signature=signature, key=KEYS / key)
+        assert raised.value.code == code
+    with pytest.raises(zt.MisuseError, match="all three"):
+        zt.open(path, signature=signature, key=KEYS / "p256.pub")

@@ -60,6 +60,8 @@ def open(
     logical: bool | Literal["f32", "bf16", "f16"] | None = None,
     ml_dtype: str | Sequence[str] | None = None,
     seal: _Path | Buffer | None = None,
+    signature: _Path | Buffer | None = None,
+    key: _Path | Buffer | None = None,
     storage_options: dict[str, Any] | None = None,
 ) -> File: ...
 def edit(path: _Path, *, progress: _Progress | None = None) -> Editor: ...

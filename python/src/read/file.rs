@@ -49,6 +49,8 @@ use crate::share::work::PyProgress;
 ///         opaque elements of NumPy of its length are. NumPy saves such arrays as ``V1`` and ``V2``.
 ///     seal: a seal of ``zt seal``: a path, a URL or bytes. What is read is compared with it, and a wrong leaf of 1 MiB
 ///         is an error that names its tensor. ``source`` is then a path or a URL. Arrays are copies.
+///     signature: a signature of ``zt sign``: a path, a URL or bytes. The seal must be the one that was signed.
+///     key: the public key of the signature, in PEM or OpenSSH form: a path or bytes.
 ///     storage_options: the settings of the store of a URL, with the option names of the crate
 ///         ``object_store``:
 ///         ``{"aws_region": "eu-central-1"}``. Credentials come from the environment by default.
@@ -74,7 +76,8 @@ use crate::share::work::PyProgress;
 #[pyfunction]
 #[pyo3(signature = (
     source, *, base = None, check = true, mmap = true, verify = "on_read", strict = false,
-    truncated = false, logical = None, ml_dtype = None, seal = None, storage_options = None
+    truncated = false, logical = None, ml_dtype = None, seal = None, signature = None,
+    key = None, storage_options = None
 ))]
 #[expect(clippy::too_many_arguments, reason = "the keywords of Python's call")]
 pub(crate) fn open(
@@ -89,6 +92,8 @@ pub(crate) fn open(
     logical: Option<&Bound<'_, PyAny>>,
     ml_dtype: Option<&Bound<'_, PyAny>>,
     seal: Option<&Bound<'_, PyAny>>,
+    signature: Option<&Bound<'_, PyAny>>,
+    key: Option<&Bound<'_, PyAny>>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<File> {
     let verify = match verify {
@@ -109,7 +114,12 @@ pub(crate) fn open(
         let unknown = || misuse(py, &format!("ml_dtypes has no {name:?} that files can have"));
         options.ml_dtypes.push(known.ok_or_else(unknown)?);
     }
-    let seal = seal.map(|seal| read_seal(py, seal, storage_options)).transpose()?;
+    let signature = match (seal, signature, key) {
+        (_, None, None) => None,
+        (Some(_), Some(signature), Some(key)) => Some((signature, key)),
+        _ => return Err(misuse(py, "signature, key and seal go together: pass all three")),
+    };
+    let seal = seal.map(|seal| read_seal(py, seal, signature, storage_options)).transpose()?;
     let logical = logical.map(|logical| logical_of(py, logical)).transpose()?.flatten();
     if let Some(base) = base {
         let delta = match source.cast::<File>() {

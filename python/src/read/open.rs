@@ -11,7 +11,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict};
 use zt::{Error, OwnedTensor, Span, Warning, codes};
 use zt_convert::{Input, InputOptions};
-use zt_model::seal::Seal;
+use zt_model::seal::{PublicKey, Seal, Statement};
 use zt_model::{Check, Location, LocationOptions, Patch};
 
 use crate::read::file::File;
@@ -93,20 +93,41 @@ fn open_quietly(
     input.or_raise()
 }
 
-/// The seal in a file or in bytes.
+/// The seal in a file or in bytes. It must be the one of the signature, if there is one, which is a pair of the
+/// signature and the public key.
 pub(crate) fn read_seal(
     py: Python<'_>,
     source: &Bound<'_, PyAny>,
+    signature: Option<(&Bound<'_, PyAny>, &Bound<'_, PyAny>)>,
     storage_options: Option<&Bound<'_, PyDict>>,
 ) -> Result<Seal> {
+    /// The most bytes of a key file.
+    const KEY: u64 = 64 << 10;
+    let seal = read_as(py, source, Seal::MAX_LEN, storage_options, Seal::from_bytes)?;
+    if let Some((signature, key)) = signature {
+        let key = read_as(py, key, KEY, None, PublicKey::from_bytes)?;
+        let check = |bytes: &[u8]| Statement::open(bytes, &key)?.expect_seal(&seal);
+        read_as(py, signature, Statement::MAX_LEN, storage_options, check)?;
+    }
+    Ok(seal)
+}
+
+/// What bytes are, or the bytes of a file, a URL.
+fn read_as<T: Send>(
+    py: Python<'_>,
+    source: &Bound<'_, PyAny>,
+    most: u64,
+    storage_options: Option<&Bound<'_, PyDict>>,
+    read: impl Fn(&[u8]) -> zt::Result<T> + Send,
+) -> Result<T> {
     let Some(path) = path_of(source)? else {
         let bytes: PyBackedBytes = source.extract()?;
-        return py.detach(|| Seal::from_bytes(&bytes)).or_raise();
+        return py.detach(|| read(&bytes)).or_raise();
     };
     let location = Location::new(path);
     let mut options = LocationOptions::new();
     options.remote = remote::options(storage_options)?;
-    let read = || Seal::from_bytes(&location.read(Seal::MAX_LEN, &options)?);
+    let read = || read(&location.read(most, &options)?);
     py.detach(|| read().map_err(|error| error.with_path(location.path()))).or_raise()
 }
 
