@@ -41,7 +41,7 @@ enum Of {
 }
 
 impl Proof {
-    /// The longest proof. Sums for a million tensors are 640 bytes, and for rows in a file of 1 TiB at most 1920.
+    /// The longest proof. Sums for a million tensors are 640 bytes, and for rows in a file of 64 GiB at most 1792.
     pub const MAX_LEN: u64 = 2048;
 
     /// The proof of a tensor, in whatever file: its path in the tree of names and identities.

@@ -105,3 +105,70 @@ pub(super) fn root(
     let Some(right) = root(&right, false, known, leaf, sums, merge)? else { return Ok(None) };
     merge(&left, &right, is_root).map(Some)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::single_range_in_vec_init, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_and_rows_in_64_gib_need_at_most_56_sums() {
+        let count = 1 << 16;
+        let leaf = |_| Ok([0; 32]);
+        for known in
+            [&[0..1, (1 << 15) - 1..(1 << 15) + 1, count - 1..count][..], &[0..2, 55_555..55_557]]
+        {
+            let mut sums = Vec::new();
+            others(&(0..count), Known(known), &leaf, |a, _, _| Ok(*a), &mut sums).unwrap();
+            assert!(sums.len() <= 56, "{}", sums.len());
+            let mut given = sums.into_iter();
+            let found = root(
+                &(0..count),
+                true,
+                Known(known),
+                &mut |_| Ok([0; 32]),
+                &mut given,
+                |a, _, _| Ok(*a),
+            );
+            assert_eq!(found.unwrap(), Some([0; 32]));
+            assert_eq!(given.next(), None);
+        }
+    }
+
+    #[test]
+    fn known_leaves_and_the_other_sums_give_the_root() {
+        let leaf = |at: u64| sha256(&[&at.to_be_bytes()]);
+        for count in 1..20 {
+            let whole = sum_of(&(0..count), true, &leaf, merge_tensors).unwrap();
+            for start in 0..count {
+                for end in start + 1..=count {
+                    let known = [start..end];
+                    let mut sums = Vec::new();
+                    others(&(0..count), Known(&known), &leaf, merge_tensors, &mut sums).unwrap();
+                    let mut given = sums.iter().copied();
+                    let found = root(
+                        &(0..count),
+                        true,
+                        Known(&known),
+                        &mut |at| leaf(at),
+                        &mut given,
+                        merge_tensors,
+                    );
+                    assert_eq!(found.unwrap(), Some(whole));
+                    assert_eq!(given.next(), None);
+                    // One sum fewer gives none.
+                    let mut fewer = sums.iter().copied().skip(1);
+                    let found = root(
+                        &(0..count),
+                        true,
+                        Known(&known),
+                        &mut |at| leaf(at),
+                        &mut fewer,
+                        merge_tensors,
+                    );
+                    assert!(sums.is_empty() || found.unwrap() != Some(whole));
+                }
+            }
+        }
+    }
+}
