@@ -48,7 +48,8 @@ impl SealedSource {
     ///
     /// # Errors
     ///
-    /// Code `seal-mismatch` if it has another length; `misuse` if the seal has no such file.
+    /// Code `seal-mismatch` if it has another length, or is empty and the seal has another digest; `misuse` if the seal
+    /// has no such file.
     pub fn new(inner: impl Source + 'static, seal: Arc<Seal>, file: usize) -> Result<Self> {
         Self::with(Box::new(inner), seal, file, Arc::default())
     }
@@ -65,6 +66,11 @@ impl SealedSource {
         let (expected, found) = (sealed.byte_len, inner.byte_len());
         if expected != found {
             return Err(Fault::Length { path: sealed.path.clone(), expected, found }.into());
+        }
+        if expected == 0 && !sealed.has_leaf(0, &[]) {
+            // No read will compare it: there is nothing to read.
+            let flaw = Box::new(Flaw::of_leaf(&seal, file, 0, &[]));
+            return Err(Fault::Leaf { path: sealed.path.clone(), flaw }.into());
         }
         let words = sealed.leaf_count().div_ceil(64);
         let checked = (0..words).map(|_| AtomicU64::new(0)).collect();
@@ -279,5 +285,31 @@ impl Folder for SealedFolder {
             Ok(source?.map(|source| Box::new(source) as Box<dyn Source>))
         });
         sealed.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use zt::Memory;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_compared_when_it_is_opened() {
+        let sealed = |sum: [u8; 32]| SealedFile {
+            path: "x".to_owned(),
+            byte_len: 0,
+            sha256: [0; 32],
+            blake3: sum,
+            leaves: vec![sum],
+        };
+        let open = |sum| {
+            let seal = Seal { files: vec![sealed(sum)], models: Vec::new() };
+            SealedSource::new(Memory::new(Vec::new()), Arc::new(seal), 0)
+        };
+        open(*blake3::hash(&[]).as_bytes()).unwrap();
+        assert_eq!(open([1; 32]).err().unwrap().code(), "seal-mismatch");
     }
 }
