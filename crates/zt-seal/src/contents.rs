@@ -33,7 +33,7 @@ pub struct Model {
 impl Contents {
     /// All files of a folder, and of the folders in it. Left out are hidden files and folders, except the
     /// `.metadata` of a checkpoint; links to folders; the blobs of a cache of the Hub, which its snapshots have;
-    /// files that end in `.seal` or `.sig`, which are about the others; and `output`.
+    /// files that end in `.seal`, `.seal.parity` or `.sig`, which are about the others; and `output`.
     ///
     /// # Errors
     ///
@@ -127,7 +127,8 @@ fn folders_in(folder: &Path, output: Option<&Path>) -> Result<Vec<FilesIn>> {
             if name.starts_with(b".") && name != CHECKPOINT_METADATA.as_bytes() {
                 continue;
             }
-            let is_about = name.ends_with(b".seal") || name.ends_with(b".sig");
+            let is_about =
+                [&b".seal"[..], b".seal.parity", b".sig"].iter().any(|it| name.ends_with(it));
             if entry.file_type().map_err(blame)?.is_dir() {
                 below.push(path);
             } else if !is_about && path.is_file() && !is_output(&path) {

@@ -79,6 +79,16 @@ pub enum Fault {
     /// A path that a seal cannot hold, because it is not Unicode.
     #[error("the path is not Unicode: a seal cannot name the file")]
     NotUnicode,
+    /// The bytes are no parity of this seal.
+    #[error("{}", if *is_other {
+        "the parity file is of another seal"
+    } else {
+        "not a parity file of this seal, or no block of it is whole"
+    })]
+    NoParity { is_other: bool },
+    /// The code refuses its blocks. They have the numbers and lengths that it takes, so this is a bug.
+    #[error("the code of the parity: {0}")]
+    Code(reed_solomon_simd::Error),
     /// An input is read from a file outside the folder.
     #[error("a file of the model is outside its folder: seal the folder that has all of them")]
     Outside,

@@ -11,6 +11,7 @@ mod files;
 mod make;
 mod mend;
 mod options;
+mod parity;
 mod seal;
 #[cfg(feature = "sign")]
 mod sign;
@@ -26,6 +27,7 @@ pub use files::Files;
 pub use make::{Made, seal};
 pub use mend::{Mended, mend};
 pub use options::SealOptions;
+pub use parity::{ParityMade, ParityMended, Share, mend_with_parity, write_parity};
 pub use seal::{Place, Seal, SealedFile, SealedModel, SealedTensor};
 #[cfg(feature = "sign")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sign")))]

@@ -51,28 +51,9 @@ pub fn mend(
     let (folder, name) = (path.parent().unwrap_or(Path::new("")), path.file_name());
     let name = name.and_then(|name| name.to_str()).ok_or(Fault::NotUnicode)?;
     let checked = check(&Files::local(folder), seal, &[(file, name.to_owned())], &[], options)?;
-    let mut mended = Mended::default();
-    match checked.into_iter().next().map(|checked| checked.state) {
-        Some(State::Wrong { byte_len, flaws, .. }) => {
-            mended = Mended { old_len: Some(byte_len), flaws, changed: true, ..mended };
-        }
-        Some(State::Unread(error)) => return Err(error),
-        Some(State::Right) => {
-            mended.old_len = Some(sealed.byte_len);
-            return Ok(mended);
-        }
-        // All of it is missing.
-        _ => {
-            let span = Span::new(0, sealed.byte_len).unwrap_or_default();
-            let leaves = 0..sealed.leaf_count();
-            let mut flaw = Flaw { leaves, span, damage: Damage::Cut, tensors: Vec::new() };
-            flaw.name_tensors(seal, file);
-            mended = Mended { flaws: vec![flaw], changed: true, ..mended };
-        }
-    }
-    let lens = mended.flaws.iter().map(|flaw| flaw.span.byte_len());
-    mended.fetched = lens.fold(0, u64::strict_add);
-    if !dry_run {
+    let state = checked.into_iter().next().map_or(State::Missing, |checked| checked.state);
+    let mended = Mended::of(state, seal, file)?;
+    if mended.changed && !dry_run {
         on_threads(options.threads, || {
             let mending = Mending { seal, file, sealed, mended: &mended, options };
             mending.write(path, from)
@@ -81,16 +62,47 @@ pub fn mend(
     Ok(mended)
 }
 
-struct Mending<'m> {
-    seal: &'m Seal,
-    file: usize,
-    sealed: &'m SealedFile,
-    mended: &'m Mended,
-    options: &'m SealOptions<'m>,
+impl Mended {
+    /// What is to be done about file number `file`, which is in this state.
+    pub(crate) fn of(state: State, seal: &Seal, file: usize) -> Result<Self> {
+        let byte_len = seal.files.get(file).map_or(0, |sealed| sealed.byte_len);
+        let mut mended = Mended::default();
+        match state {
+            State::Wrong { byte_len, flaws, .. } => {
+                mended = Mended { old_len: Some(byte_len), flaws, changed: true, ..mended };
+            }
+            State::Unread(error) => return Err(error),
+            State::Right => mended.old_len = Some(byte_len),
+            // All of it is missing.
+            _ => {
+                let span = Span::new(0, byte_len).unwrap_or_default();
+                let leaves = 0..seal.files.get(file).map_or(0, SealedFile::leaf_count);
+                let mut flaw = Flaw { leaves, span, damage: Damage::Cut, tensors: Vec::new() };
+                flaw.name_tensors(seal, file);
+                mended = Mended { flaws: vec![flaw], changed: true, ..mended };
+            }
+        }
+        let lens = mended.flaws.iter().map(|flaw| flaw.span.byte_len());
+        mended.fetched = lens.fold(0, u64::strict_add);
+        Ok(mended)
+    }
+}
+
+/// A file that is written anew.
+pub(crate) struct Mending<'m> {
+    pub(crate) seal: &'m Seal,
+    pub(crate) file: usize,
+    pub(crate) sealed: &'m SealedFile,
+    pub(crate) mended: &'m Mended,
+    pub(crate) options: &'m SealOptions<'m>,
 }
 
 impl Mending<'_> {
-    fn write(&self, path: &Path, from: impl FnOnce() -> Result<Box<dyn Source>>) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        path: &Path,
+        from: impl FnOnce() -> Result<Box<dyn Source>>,
+    ) -> Result<()> {
         /// Leaves that are in memory together.
         const TOGETHER: usize = 16;
         let blame = |error: Error| error.with_path(path);

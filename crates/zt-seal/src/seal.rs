@@ -4,6 +4,7 @@ use std::path::{Component, Path};
 
 use zt::{Attributes, Digest, DigestAlgorithm, Result, Span, Value};
 
+use crate::check::Flaw;
 use crate::fault::Fault;
 use crate::tree::{LEAF, Sum, leaf_count, leaf_span};
 
@@ -175,6 +176,26 @@ impl Seal {
         let tensors = self.models.iter().flat_map(|model| &model.tensors);
         let found = tensors.filter(move |tensor| tensor.places.iter().any(is_in));
         found.map(|tensor| tensor.name.as_str())
+    }
+
+    /// Compares the bytes with a leaf of file number `file`.
+    ///
+    /// # Errors
+    ///
+    /// Code `seal-mismatch`: the text names the file, the leaf, its bytes and its tensors.
+    pub fn check_leaf(&self, file: usize, leaf: u64, bytes: &[u8]) -> Result<()> {
+        Ok(self.compare(file, leaf, bytes)?)
+    }
+
+    pub(crate) fn compare(&self, file: usize, leaf: u64, bytes: &[u8]) -> Result<(), Fault> {
+        let Some(sealed) = self.files.get(file) else {
+            return Err(Fault::NotSealed { path: file.to_string() });
+        };
+        if sealed.has_leaf(leaf, bytes) {
+            return Ok(());
+        }
+        let flaw = Box::new(Flaw::of_leaf(self, file, leaf, bytes));
+        Err(Fault::Leaf { path: sealed.path.clone(), flaw })
     }
 
     /// The seal as bytes. Equal seals give equal bytes.

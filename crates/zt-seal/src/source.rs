@@ -92,13 +92,7 @@ impl SealedSource {
 
     /// Compares the bytes of a leaf with the seal.
     fn check(&self, leaf: u64, bytes: &[u8]) -> Result<(), Fault> {
-        let Some(sealed) = self.sealed() else {
-            return Err(Fault::NotSealed { path: self.file.to_string() });
-        };
-        if !sealed.has_leaf(leaf, bytes) {
-            let flaw = Box::new(Flaw::of_leaf(&self.seal, self.file, leaf, bytes));
-            return Err(Fault::Leaf { path: sealed.path.clone(), flaw });
-        }
+        self.seal.compare(self.file, leaf, bytes)?;
         if let Some((word, bit)) = self.word(leaf) {
             word.fetch_or(bit, Ordering::Release);
         }

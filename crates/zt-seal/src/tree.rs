@@ -28,9 +28,20 @@ pub(crate) fn digest(bytes: &[u8], at: u64, is_only: bool) -> Sum {
     if is_only {
         return *blake3::hash(bytes).as_bytes();
     }
+    piece(bytes, at.strict_mul(LEAF))
+}
+
+/// The chaining value of a subtree: of some bytes of a file from `offset` on. They are a power of two of at least
+/// 1 KiB and begin at a multiple of that, or they are the last ones of a leaf.
+pub(crate) fn piece(bytes: &[u8], offset: u64) -> Sum {
     let mut hasher = blake3::Hasher::new();
-    hasher.set_input_offset(at.strict_mul(LEAF)).update(bytes);
+    hasher.set_input_offset(offset).update(bytes);
     hasher.finalize_non_root()
+}
+
+/// The digest of a leaf of these pieces, which are at least two and all but the last equally long.
+pub(crate) fn joined(pieces: &[Sum], is_only: bool) -> Sum {
+    if is_only { root(pieces) } else { subtree(pieces) }
 }
 
 /// The root of a file with these leaves: what `b3sum` prints for it.
@@ -81,6 +92,18 @@ mod tests {
             let leaves: Vec<Sum> = leaves.collect();
             assert_eq!(root(&leaves), *blake3::hash(bytes).as_bytes(), "{byte_len}");
             assert_eq!(leaf_span(byte_len as u64, count), None);
+            for len in [1 << 10, 64 << 10] {
+                for at in 0..count {
+                    let span = leaf_span(byte_len as u64, at).unwrap();
+                    let bytes = &bytes[span.offset() as usize..span.end() as usize];
+                    if bytes.len() <= len {
+                        continue;
+                    }
+                    let pieces = (span.offset()..).step_by(len).zip(bytes.chunks(len));
+                    let pieces: Vec<Sum> = pieces.map(|(at, bytes)| piece(bytes, at)).collect();
+                    assert_eq!(joined(&pieces, count == 1), leaves[at as usize]);
+                }
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use common::{model, pattern, sealed};
 use zt_convert::Kinds;
-use zt_seal::{Contents, Files, Seal, SealOptions, seal};
+use zt_seal::{Contents, Files, Seal, SealOptions, Share, seal, write_parity};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/data/seal").join(name)
@@ -98,4 +98,19 @@ fn any_number_of_threads_makes_one_seal() {
         seal(&kinds, &Files::local(dir.path()), &contents, &options).unwrap().seal
     };
     assert_eq!(of(1), of(3));
+}
+
+#[test]
+fn the_parity_of_three_files() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, len) in [("a", 3000), ("b", 1000), ("c", 10)] {
+        fs::write(dir.path().join(name), pattern(len)).unwrap();
+    }
+    let made = sealed(dir.path());
+    expect("parity.seal", &made.seal.to_bytes().unwrap());
+    let path = dir.path().join("p");
+    let share = Share::millionths(500_000).unwrap();
+    let (files, options) = (Files::local(dir.path()), SealOptions::new());
+    write_parity(&files, &made.seal, share, &path, false, &options).unwrap();
+    expect("parity.seal.parity", &fs::read(&path).unwrap());
 }
