@@ -11,6 +11,7 @@ mod differential;
 mod edits;
 mod foreign;
 mod in_memory;
+mod parity;
 mod quantized;
 mod repair;
 mod seal;
@@ -27,6 +28,7 @@ pub use delta::{agree as agree_on_delta, delta};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::*;
+pub use parity::parity;
 pub use quantized::quantized;
 pub use repair::repair;
 pub use seal::seal;
@@ -39,7 +41,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 26] = [
+pub const BODIES: [Body; 27] = [
     ("dcp", dcp),
     ("delta", delta),
     ("differential", differential),
@@ -53,6 +55,7 @@ pub const BODIES: [Body; 26] = [
     ("npz", npz),
     ("onnx", onnx),
     ("open_all", open_all),
+    ("parity", parity),
     ("pickle", pickle),
     ("plain_pickle", plain_pickle),
     ("pytorch", pytorch),
