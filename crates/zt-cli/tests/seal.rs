@@ -224,3 +224,56 @@ fn a_set_is_sealed_and_checked_by_its_index() {
     zt(["verify", &index, "--seal", &seal]).exits(1);
     zt(["hash", &index, "--seal", &seal]).exits(1);
 }
+
+#[test]
+fn parity_mends_without_another_copy() {
+    let sealed = Sealed::new();
+    let right = fs::read(sealed.at("model/w.safetensors")).unwrap();
+    let (model, seal) = (sealed.path("model"), sealed.path("p.seal"));
+    for wrong in ["0%", "101%", "x", "-1"] {
+        zt(["seal", &model, &seal, &format!("--parity={wrong}")]).exits(2);
+    }
+    assert!(!sealed.at("p.seal").exists());
+    let run = zt(["seal", &model, &seal, "--parity", "25%"]).exits(0);
+    assert!(run.text().contains("p.seal.parity: 2.0 MiB, mends 2 wrong leaves"), "{}", run.text());
+    zt(["seal", &model, &seal, "--parity", "25%"]).exits(2);
+    let run = zt(["seal", &model, &seal, "--parity", "25%", "--force", "--json"]).exits(0);
+    assert_eq!(run.json()["parity"]["mends"], 2);
+    let repair = |extra: &[&str]| zt([&["repair", &model, "--seal", &seal], extra].concat());
+    sealed.change("model/w.safetensors", |bytes| {
+        bytes[7] ^= 1;
+        bytes.truncate(5 * MIB + 1);
+    });
+    assert_eq!(repair(&["--dry-run", "--json"]).exits(0).json()[1]["verdict"], "mendable");
+    assert!(fs::read(sealed.at("model/w.safetensors")).unwrap() != right);
+    let run = repair(&[]).exits(0);
+    assert!(run.text().contains("w.safetensors: repaired; 2 leaves"), "{}", run.text());
+    assert!(fs::read(sealed.at("model/w.safetensors")).unwrap() == right);
+    repair(&[]).exits(0);
+    // One file, and a missing one.
+    fs::remove_file(sealed.at("model/config.json")).unwrap();
+    let config = sealed.path("model/config.json");
+    let run = zt(["repair", &config, "--seal", &seal, "--parity", &sealed.path("p.seal.parity")]);
+    assert!(run.exits(0).text().contains("config.json: repaired; 1 leaf"));
+    assert_eq!(fs::read(sealed.at("model/config.json")).unwrap(), b"{}");
+    // Too much.
+    sealed.change("model/w.safetensors", |bytes| bytes[MIB - 1..3 * MIB + 1].fill(1));
+    let damaged = fs::read(sealed.at("model/w.safetensors")).unwrap();
+    let run = repair(&[]).exits(1);
+    assert!(
+        run.text().contains("the parity cannot mend 4 leaves; nothing was changed"),
+        "{}",
+        run.text()
+    );
+    assert!(run.err.contains("error[seal-mismatch]: leaves 0..4 of "), "{}", run.err);
+    let document = repair(&["--json"]).exits(1).json();
+    assert_eq!(
+        (&document[1]["verdict"], &document[1]["changed"]),
+        (&"damaged".into(), &false.into())
+    );
+    assert_eq!(document[1]["left"][0]["leaves"], 4);
+    assert!(fs::read(sealed.at("model/w.safetensors")).unwrap() == damaged);
+    // Not a parity file, and none.
+    zt(["repair", &model, "--seal", &seal, "--parity", &seal]).exits(3);
+    zt(["repair", &model, "--seal", &sealed.path("m.seal")]).exits(2);
+}

@@ -1,5 +1,6 @@
 //! `zt repair`: repair a truncated or damaged `.zt` file.
 
+mod parity;
 mod sealed;
 
 use std::io;
@@ -42,7 +43,8 @@ use crate::output::text::{self, count, left_out};
 /// and types are unknown, and nothing can be saved.
 ///
 /// With --seal, only wrong leaves are taken from PLACE, each is checked, and the whole file is replaced at once. If
-/// PLACE is wrong, too, that is an error, and nothing is changed.
+/// PLACE is wrong, too, that is an error, and nothing is changed. With --parity, or if SEAL.parity is there, wrong
+/// leaves are computed from the right ones and the parity; those that cannot be are named, and nothing is changed.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -58,11 +60,14 @@ pub(crate) struct Arguments {
     #[arg(short = 'n', long)]
     dry_run: bool,
     /// Compare FILE, which may be of any kind or a folder, with this seal, and replace its wrong leaves of 1 MiB
-    #[arg(long, value_name = "SEAL", requires = "from")]
+    #[arg(long, value_name = "SEAL")]
     seal: Option<PathBuf>,
     /// Where right leaves come from: a file or a folder, or the URL of one
     #[arg(long, value_name = "PLACE", requires = "seal")]
     from: Option<PathBuf>,
+    /// The parity file that `zt seal --parity` wrote, in the place of PLACE [default: SEAL.parity]
+    #[arg(long, value_name = "PARITY", requires = "seal", conflicts_with = "from")]
+    parity: Option<PathBuf>,
     /// Offset of the manifest to use, if there are several; --dry-run lists them
     #[arg(long, value_name = "OFFSET")]
     manifest: Option<u64>,
@@ -85,6 +90,7 @@ Examples:
   zt repair model.zt -o older.zt --manifest 4160
   zt repair cut.safetensors -o whole.safetensors
   zt repair model.safetensors --seal model.seal --from https://host/model.safetensors
+  zt repair model.safetensors --seal model.seal --parity model.seal.parity
 
 Exit: 0  FILE is sound, repaired, or saved completely
       1  something is lost, or FILE must be saved with -o
@@ -110,7 +116,8 @@ Keys of --json:
   error                      why FILE does not open
 With --seal: `file`, `seal`, `from`, `dry_run`, `verdict` (`sound` or `mendable`), `changed`, `old_file_size`,
 `file_size`, `fetched` (bytes), `flaws` (each with `leaf`, `leaves`, `offset`, `end`, `damage`, `tensors`); for a
-folder, a list.
+folder, a list. With parity: `parity` in the place of `from`, `verdict` also `damaged`, `mended` (bytes) in the place of
+`fetched`, and `left` (leaves that cannot be mended, as `flaws`).
 For a file of another kind: `file`, `output`, `dry_run`, `kind` (of OUT), `old_file_size`,
 `saved_size`, `verdict` (`sound` or `damaged`), `changed`, `saved` (a number), `left_out` (names),
 `warnings`.";
@@ -134,8 +141,11 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let blame = |error: Error| error.with_path(path);
     refuse_stdin(path)?;
     expect_local(path, "a remote file cannot be repaired")?;
-    if let (Some(seal), Some(from)) = (&arguments.seal, &arguments.from) {
-        return sealed::run(arguments, seal, from, output);
+    if let Some(seal) = &arguments.seal {
+        return match &arguments.from {
+            Some(from) => sealed::run(arguments, seal, from, output),
+            None => parity::run(arguments, seal, output),
+        };
     }
     if let Some(out) = &arguments.output {
         expect_local(out, "a repaired file cannot be written to a store")?;

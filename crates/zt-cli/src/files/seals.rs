@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use zt::Error;
-use zt_model::seal::{Contents, Fault, Made, PublicKey, Seal, SealOptions, Statement, seal};
+use zt_model::seal::{Contents, Fault, Files, Made, PublicKey, Seal, SealOptions, Statement, seal};
 use zt_model::{Beside, LocationOptions};
 
 use crate::failure::Failure;
@@ -61,6 +61,7 @@ pub(crate) fn signed(
 /// A seal that was made now.
 pub(crate) struct Sealed {
     pub(crate) made: Made,
+    pub(crate) files: Files,
     /// The path of the file that was sealed with its shards; `None` for a folder.
     pub(crate) file: Option<PathBuf>,
 }
@@ -103,5 +104,12 @@ pub(crate) fn make(
     let report = |bytes| progress.report(bytes);
     let options = SealOptions::new().threads(threads).progress(zt::Progress::new(&report));
     let made = seal(kinds::table(), &files, &contents, &options)?;
-    Ok(Sealed { made, file: name.map(|_| found) })
+    Ok(Sealed { made, files, file: name.map(|_| found) })
+}
+
+/// The parity file of a seal.
+pub(crate) fn parity_of(seal: &Path) -> PathBuf {
+    let mut name = seal.as_os_str().to_owned();
+    name.push(".parity");
+    name.into()
 }

@@ -30,9 +30,7 @@ pub(super) fn run(
     from: &Path,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    if arguments.output.is_some() || arguments.manifest.is_some() {
-        return Err(Failure::misuse("--seal repairs FILE itself: leave out OUT and --manifest"));
-    }
+    expect_itself(arguments)?;
     let seal = seals::read(path, &remote::options(&arguments.remote))?;
     let file = &arguments.file;
     let is_folder = file.is_dir();
@@ -72,6 +70,14 @@ pub(super) fn run(
     Ok(Exit::Ok)
 }
 
+/// Refuses options of other repairs.
+pub(super) fn expect_itself(arguments: &Arguments) -> Result<(), Failure> {
+    if arguments.output.is_some() || arguments.manifest.is_some() {
+        return Err(Failure::misuse("--seal repairs FILE itself: leave out OUT and --manifest"));
+    }
+    Ok(())
+}
+
 /// The file at the other place.
 fn open(
     from: &Path,
@@ -108,16 +114,6 @@ fn document(
     mended: &Mended,
     dry_run: bool,
 ) -> impl Serialize + use<> {
-    let flaws = mended.flaws.iter().map(|flaw: &Flaw| {
-        object! {
-            leaf: flaw.leaves.start,
-            leaves: flaw.leaves.end.saturating_sub(flaw.leaves.start),
-            offset: flaw.span.offset(),
-            end: flaw.span.end(),
-            damage: flaw.damage.as_str(),
-            tensors: flaw.tensors.clone(),
-        }
-    });
     object! {
         file: path_text(file),
         seal: path_text(seal),
@@ -128,11 +124,22 @@ fn document(
         old_file_size: mended.old_len,
         file_size: file_size,
         fetched: mended.fetched,
-        flaws: flaws.collect::<Vec<_>>(),
+        flaws: mended.flaws.iter().map(flaw).collect::<Vec<_>>(),
     }
 }
 
-fn print(
+pub(super) fn flaw(flaw: &Flaw) -> impl Serialize + use<> {
+    object! {
+        leaf: flaw.leaves.start,
+        leaves: flaw.leaves.end.saturating_sub(flaw.leaves.start),
+        offset: flaw.span.offset(),
+        end: flaw.span.end(),
+        damage: flaw.damage.as_str(),
+        tensors: flaw.tensors.clone(),
+    }
+}
+
+pub(super) fn print(
     file: &Path,
     from: &Path,
     mended: &Mended,
