@@ -99,7 +99,11 @@ fn a_seal_decides_which_files_come_and_what_they_are() {
     wrong[1234] ^= 1;
     site.put("m.bin", wrong);
     let run = zt(["fetch", &site.url("m.bin"), &at("one")].into_iter().chain(options)).exits(1);
-    assert!(run.err.contains("digest-mismatch"), "{}", run.err);
+    assert!(run.err.contains("error[seal-mismatch]"), "{}", run.err);
+    assert!(run.err.contains("leaf 0 of m.bin: bytes 0..5000 differ"), "{}", run.err);
+    site.put("m.bin", vec![0; 4999]);
+    let run = zt(["fetch", &site.url("m.bin"), &at("one")].into_iter().chain(options)).exits(1);
+    assert!(run.err.contains("has 4999 bytes, and the seal has 5000"), "{}", run.err);
     assert!(!dir.path().join("one").exists());
     let run = zt(["fetch", &site.url("x.bin"), &at("one")].into_iter().chain(options)).exits(2);
     assert!(run.err.contains("the seal has no file x.bin"), "{}", run.err);

@@ -25,7 +25,9 @@ mod upload;
 mod web;
 
 pub use async_file::AsyncFile;
-pub use download::{DownloadOptions, Downloaded, HubCache, List, Listed, Proof, download, list};
+pub use download::{
+    DownloadOptions, Downloaded, HubCache, Leaves, List, Listed, Proof, download, list,
+};
 pub use folder::RemoteFolder;
 pub use options::RemoteOptions;
 pub use remote::Remote;

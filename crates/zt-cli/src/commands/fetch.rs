@@ -78,8 +78,8 @@ Examples:
   zt fetch hf:openai-community/gpt2 --hub-cache              for transformers, offline
 
 Keys of --json: `files`, each with `url`, `path`, `byte_len`, `kept` (bytes that an earlier run had
-fetched), `sha256`, and `checked` (`given`, `hub`, `header`, `sums`, `none`); `present` (files that were
-there already, with --hub-cache).";
+fetched), `sha256` (null with --seal), `checked` (`given`, `leaves`, `hub`, `header`, `sums`, `none`), and `again` (leaves that came
+wrong, and right the second time); `present` (files that were there already, with --hub-cache).";
 
 /// A SHA-256, with or without `sha256:` before it.
 fn sha256(text: &str) -> Result<[u8; 32], String> {
@@ -103,11 +103,14 @@ pub(crate) use with_stores::run;
 #[cfg(feature = "remote")]
 mod with_stores {
     use std::path::{Path, PathBuf};
+    use std::sync::Arc;
     use std::{fs, io};
 
     use zt::{Digest, Error, ErrorKind, codes};
-    use zt_model::seal::Seal;
-    use zt_remote::{DownloadOptions, Downloaded, HubCache, List, Listed, Proof, RemoteOptions};
+    use zt_model::seal::{LEAF, Seal};
+    use zt_remote::{
+        DownloadOptions, Downloaded, HubCache, Leaves, List, Listed, Proof, RemoteOptions,
+    };
 
     use super::Arguments;
     use crate::args::glob;
@@ -118,7 +121,7 @@ mod with_stores {
     use crate::output::json::{object, path_text, paths};
     use crate::output::progress::Progress;
     use crate::output::size::human;
-    use crate::output::text;
+    use crate::output::text::{self, count};
     use zt_convert::foreign::without_secrets;
 
     pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Failure> {
@@ -136,15 +139,16 @@ mod with_stores {
         if let Some(rate) = arguments.limit_rate {
             rate.note("--limit-rate", output);
         }
-        let list = match &arguments.seal {
+        let seal = arguments.seal.as_ref();
+        let seal = seal.map(|seal| seals::read(seal, &remote::options(&arguments.remote)));
+        let seal = seal.transpose()?;
+        let list = match &seal {
             None => zt_remote::list(&url, &options),
-            Some(seal) => {
-                let seal = seals::read(seal, &remote::options(&arguments.remote))?;
-                sealed(&url, &seal, &options)
-            }
+            Some(seal) => sealed(&url, seal, &options),
         };
         let list = list.map_err(|error| error.with_path(shown))?;
-        let mut run = Run { arguments, options, output, done: Vec::new(), present: Vec::new() };
+        let (done, present) = (Vec::new(), Vec::new());
+        let mut run = Run { arguments, options, seal, output, done, present };
         match list {
             None => run.one(&url, None)?,
             Some(list)
@@ -196,9 +200,30 @@ mod with_stores {
     struct Run<'a> {
         arguments: &'a Arguments,
         options: RemoteOptions,
+        seal: Option<Arc<Seal>>,
         output: &'a mut Output,
         done: Vec<(String, Downloaded)>,
         present: Vec<PathBuf>,
+    }
+
+    /// The leaves of a file of a seal.
+    struct Sealed<'s> {
+        seal: &'s Seal,
+        at: usize,
+    }
+
+    impl Leaves for Sealed<'_> {
+        fn byte_len(&self) -> u64 {
+            self.seal.files.get(self.at).map_or(0, |file| file.byte_len)
+        }
+
+        fn leaf_len(&self) -> usize {
+            zt::container::memory::in_memory(LEAF)
+        }
+
+        fn check(&self, leaf: u64, bytes: &[u8]) -> zt::Result<()> {
+            self.seal.check_leaf(self.at, leaf, bytes)
+        }
     }
 
     impl Run<'_> {
@@ -301,6 +326,13 @@ mod with_stores {
                 Some(file) => options.listed(file),
                 None => options.sha256(self.arguments.sha256),
             };
+            let leaves = self.seal.as_deref().zip(listed);
+            let leaves = leaves
+                .and_then(|(seal, listed)| Some(Sealed { seal, at: seal.position(&listed.name)? }));
+            let options = match &leaves {
+                Some(leaves) => options.leaves(leaves),
+                None => options,
+            };
             let options = options
                 .replace(self.arguments.force)
                 .rate(self.arguments.limit_rate.map(|rate| rate.bytes))
@@ -324,6 +356,11 @@ mod with_stores {
                     text::path(&file.path)
                 ));
             }
+            for (_, file) in done.iter().filter(|(_, file)| file.again > 0) {
+                let leaves = count(file.again, "leaf", "leaves");
+                let path = text::path(&file.path);
+                output.note(&format!("{path}: {leaves} came wrong, and right the second time"));
+            }
             if output.json {
                 let files = done.iter().map(|(url, file)| {
                     object! {
@@ -333,6 +370,7 @@ mod with_stores {
                         kept: file.kept,
                         sha256: digits(file),
                         checked: name(file.proof),
+                        again: file.again,
                     }
                 });
                 let files: Vec<_> = files.collect();
@@ -347,7 +385,11 @@ mod with_stores {
                     String::new()
                 };
                 let bytes = human(file.byte_len);
-                output.line(&format!("{path}: {bytes}{kept}, sha256:{}", digits(file)))?;
+                let sum = match digits(file) {
+                    Some(digits) => format!("sha256:{digits}"),
+                    None => "all leaves are those of the seal".to_owned(),
+                };
+                output.line(&format!("{path}: {bytes}{kept}, {sum}"))?;
             }
             for path in &present {
                 output.line(&format!("{}: was there", text::path(path)))?;
@@ -357,14 +399,15 @@ mod with_stores {
     }
 
     /// The SHA-256 as `sha256sum` prints it.
-    fn digits(file: &Downloaded) -> String {
-        let text = Digest::Sha256(file.sha256).to_string();
-        text.trim_start_matches("sha256:").to_owned()
+    fn digits(file: &Downloaded) -> Option<String> {
+        let text = Digest::Sha256(file.sha256?).to_string();
+        Some(text.trim_start_matches("sha256:").to_owned())
     }
 
     fn name(proof: Proof) -> &'static str {
         match proof {
             Proof::Given => "given",
+            Proof::Leaves => "leaves",
             Proof::Hub => "hub",
             Proof::Header => "header",
             Proof::Sums => "sums",

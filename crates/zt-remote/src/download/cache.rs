@@ -6,7 +6,8 @@
 //! models--OWNER--NAME/refs/REVISION             the commit
 //! ```
 //!
-//! Reference: "Understand caching", documentation of huggingface_hub 0.36. Its 0.36.0 opens such a cache offline, tried by hand.
+//! Reference: "Understand caching", documentation of huggingface_hub 0.36. `conformance/interop/hub_cache.py` has its 0.36.0 open such
+//! a cache offline.
 
 use std::env;
 use std::fs;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `mod` | one file: open, go on, compare, publish |
 //! | `partial` | the part that is here, and what it is of |
+//! | `leaves` | each leaf compared as it comes |
 //! | `proof` | the SHA-256 that the sender gives, and where it stands |
 //! | `list`, `hub` | the files of a folder, a set or a repository |
 //! | `cache` | the folders of the Hub's cache |
@@ -11,6 +12,7 @@
 mod cache;
 #[cfg(feature = "http")]
 mod hub;
+mod leaves;
 mod list;
 mod partial;
 mod proof;
@@ -31,6 +33,7 @@ use crate::runtime::PAUSE;
 use partial::Partial;
 
 pub use cache::HubCache;
+pub use leaves::Leaves;
 pub use list::{List, Listed, list};
 pub use proof::Proof;
 
@@ -42,10 +45,11 @@ const AHEAD: usize = 2;
 
 /// Options of a [`download`].
 #[must_use]
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DownloadOptions<'a> {
     remote: RemoteOptions,
     expected: Option<([u8; 32], Proof)>,
+    leaves: Option<&'a dyn Leaves>,
     replaces: bool,
     rate: Option<u64>,
     progress: Option<Progress<'a>>,
@@ -55,7 +59,14 @@ impl<'a> DownloadOptions<'a> {
     /// The defaults, with these options of connections.
     pub fn new(remote: &RemoteOptions) -> Self {
         let remote = remote.clone();
-        DownloadOptions { remote, expected: None, replaces: false, rate: None, progress: None }
+        DownloadOptions {
+            remote,
+            expected: None,
+            leaves: None,
+            replaces: false,
+            rate: None,
+            progress: None,
+        }
     }
 
     /// The SHA-256 that the file must have. It precedes those that the sender gives.
@@ -67,6 +78,13 @@ impl<'a> DownloadOptions<'a> {
     /// The file must have the SHA-256 of the list, if the list has one.
     pub fn listed(mut self, file: &Listed) -> Self {
         self.expected = file.sha256.map(|sha256| (sha256, file.proof));
+        self
+    }
+
+    /// The leaves that the file must have. They are compared as they come, in the place of a SHA-256: a wrong one is
+    /// fetched again once, by a connection of its own.
+    pub fn leaves(mut self, leaves: &'a dyn Leaves) -> Self {
+        self.leaves = Some(leaves);
         self
     }
 
@@ -99,10 +117,12 @@ pub struct Downloaded {
     pub byte_len: u64,
     /// Bytes that an earlier call had fetched.
     pub kept: u64,
-    /// Its SHA-256.
-    pub sha256: [u8; 32],
-    /// What that was compared with.
+    /// Its SHA-256; `None` if its leaves were compared.
+    pub sha256: Option<[u8; 32]>,
+    /// What was compared.
     pub proof: Proof,
+    /// Leaves that came wrong, and right when they were fetched again.
+    pub again: u64,
 }
 
 /// Fetches the file at `url` to `path` by parallel ranges. The bytes are written to a neighbour, which is given the
@@ -127,25 +147,80 @@ pub fn download(url: &str, path: &Path, options: &DownloadOptions<'_>) -> Result
         let why = "exists already";
         return Err(Error::new(ErrorKind::Misuse, codes::OVERWRITE, why).with_path(path));
     }
-    let (expected, proof) = match options.expected {
-        Some((sha256, proof)) => (Some(sha256), proof),
-        None => proof::find(url, &remote, &options.remote)?,
+    let mut partial = Partial::open(path, &remote, options.remote.part)?;
+    let fetched = match options.leaves {
+        Some(leaves) => leaves::fetch(url, &remote, &mut partial, leaves, &remote_options, options),
+        None => summed(url, &remote, &mut partial, options),
     };
-    let mut partial = Partial::open(path, &remote)?;
-    let (kept, hasher) = partial.kept(options.progress)?;
-    let sha256 = fetch(&remote, &mut partial, kept, hasher, options)?;
-    if let Some(expected) = expected.filter(|expected| *expected != sha256) {
-        partial.remove()?;
-        let [found, expected] = [sha256, expected].map(zt::Digest::Sha256);
-        let why = format!(
-            "is {found}, and {expected} ({proof}) is expected: it is damaged, or another file"
-        );
-        let error = Error::new(ErrorKind::Malformed, codes::DIGEST_MISMATCH, why);
-        return Err(error.with_path(remote.url().as_ref()));
-    }
+    // Bytes of the old version are of no use.
+    let is_useless =
+        |error: &Error| [codes::CHANGED, codes::DIGEST_MISMATCH].contains(&error.code());
+    let fetched = match fetched {
+        Err(error) if is_useless(&error) => {
+            partial.remove()?;
+            Err(error)
+        }
+        fetched => fetched,
+    };
+    let Fetched { kept, sha256, proof, again } =
+        fetched.map_err(|error| error.with_path(remote.url().as_ref()))?;
     partial.publish(path, options.replaces)?;
     let byte_len = remote.byte_len();
-    Ok(Downloaded { path: path.into(), byte_len, kept, sha256, proof })
+    Ok(Downloaded { path: path.into(), byte_len, kept, sha256, proof, again })
+}
+
+/// All bytes are in the partial file, and right.
+struct Fetched {
+    kept: u64,
+    sha256: Option<[u8; 32]>,
+    proof: Proof,
+    again: u64,
+}
+
+/// Fetches what is missing, and compares the SHA-256 of the whole.
+fn summed(
+    url: &str,
+    remote: &Remote,
+    partial: &mut Partial,
+    options: &DownloadOptions<'_>,
+) -> Result<Fetched> {
+    let (expected, proof) = match options.expected {
+        Some((sha256, proof)) => (Some(sha256), proof),
+        None => proof::find(url, remote, &options.remote)?,
+    };
+    let mut hasher = Sha256::new();
+    let mut kept = partial.kept(options.progress, |_, bytes| {
+        hasher.update(bytes);
+        Ok(true)
+    })?;
+    loop {
+        let append = |bytes: &[u8]| partial.append(bytes);
+        let hash = move |full: &Receiver<Vec<u8>>, spare: &SyncSender<Vec<u8>>| {
+            for bytes in full {
+                hasher.update(&bytes);
+                // Nobody takes buffers at the end.
+                let _ = spare.try_send(bytes);
+            }
+            Ok(<[u8; 32]>::from(hasher.finalize()))
+        };
+        let sha256 = transfer(remote, kept, options, piece_of(options), append, hash)?;
+        match expected.filter(|expected| *expected != sha256) {
+            None => return Ok(Fetched { kept, sha256: Some(sha256), proof, again: 0 }),
+            // An earlier call may have fetched wrong bytes.
+            Some(_) if kept > 0 => {
+                kept = 0;
+                hasher = Sha256::new();
+                partial.clear()?;
+            }
+            Some(expected) => {
+                let [found, expected] = [sha256, expected].map(zt::Digest::Sha256);
+                let why = format!(
+                    "is {found}, and {expected} ({proof}) is expected: it is damaged, or another file"
+                );
+                return Err(Error::new(ErrorKind::Malformed, codes::DIGEST_MISMATCH, why));
+            }
+        }
+    }
 }
 
 /// Refuses a page that a server sends in place of a file: of an error, or of a login.
@@ -167,67 +242,59 @@ fn expect_no_page(remote: &Remote) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the bytes from `start` on into `partial`. Returns the SHA-256 of the whole file.
-fn fetch(
+/// Fetches the bytes from `start` on, in pieces of at most `piece` bytes. `first` gets each piece on this thread, and
+/// `second` gets all of them on another one, and a place to give the buffers back.
+fn transfer<T: Send>(
     remote: &Remote,
-    partial: &mut Partial,
     start: u64,
-    hasher: Sha256,
     options: &DownloadOptions<'_>,
-) -> Result<[u8; 32]> {
+    piece: usize,
+    first: impl FnMut(&[u8]) -> Result<()>,
+    second: impl FnOnce(&Receiver<Vec<u8>>, &SyncSender<Vec<u8>>) -> Result<T> + Send,
+) -> Result<T> {
     let byte_len = remote.byte_len();
     if let Some(rest) = Span::new(start, byte_len.strict_sub(start)) {
         remote.will_read_all(&[rest]);
     }
     thread::scope(|scope| {
-        let (to_hash, full) = sync_channel::<Vec<u8>>(AHEAD);
+        let (give, full) = sync_channel::<Vec<u8>>(AHEAD);
         let (give_back, spare) = sync_channel::<Vec<u8>>(AHEAD.strict_add(2));
-        let hashed = scope.spawn(move || hash(hasher, &full, &give_back));
-        let fetched = copy(remote, partial, start, &to_hash, &spare, options);
-        drop(to_hash);
-        let sha256 = hashed.join().map_err(|_| io::Error::other("a thread ended"))?;
-        fetched.map(|()| sha256)
+        let taken = scope.spawn(move || second(&full, &give_back));
+        let fetched = copy(remote, start, piece, first, &give, &spare, options);
+        drop(give);
+        let taken = taken.join().map_err(|_| io::Error::other("a thread ended"))?;
+        // If the other thread failed, this one stopped without an error.
+        fetched.and(taken)
     })
 }
 
-fn hash(mut hasher: Sha256, full: &Receiver<Vec<u8>>, spare: &SyncSender<Vec<u8>>) -> [u8; 32] {
-    for bytes in full {
-        hasher.update(&bytes);
-        // Nobody takes buffers at the end.
-        let _ = spare.try_send(bytes);
-    }
-    hasher.finalize().into()
+/// Bytes of a piece: under a limit of speed, an eighth of a second's.
+fn piece_of(options: &DownloadOptions<'_>) -> usize {
+    let of_rate = |rate: u64| usize::try_from(rate / 8).unwrap_or(PIECE).clamp(16 << 10, PIECE);
+    options.rate.map_or(PIECE, of_rate)
 }
 
 fn copy(
     remote: &Remote,
-    partial: &mut Partial,
     start: u64,
-    to_hash: &SyncSender<Vec<u8>>,
+    piece: usize,
+    mut first: impl FnMut(&[u8]) -> Result<()>,
+    give: &SyncSender<Vec<u8>>,
     spare: &Receiver<Vec<u8>>,
     options: &DownloadOptions<'_>,
 ) -> Result<()> {
     let byte_len = remote.byte_len();
     let (begun, mut at) = (Instant::now(), start);
-    let most = options
-        .rate
-        .map_or(PIECE, |rate| usize::try_from(rate / 8).unwrap_or(PIECE).clamp(16 << 10, PIECE));
     while at < byte_len {
-        let len = usize::try_from(byte_len.strict_sub(at)).unwrap_or(most).min(most);
+        let len = usize::try_from(byte_len.strict_sub(at)).unwrap_or(piece).min(piece);
         let mut bytes = spare.try_recv().unwrap_or_default();
         bytes.resize(len, 0);
-        let read = remote.read_at(at, &mut bytes).map_err(Error::from);
-        if let Err(error) = read {
-            // Bytes of the old version are of no use.
-            if error.code() == codes::CHANGED {
-                partial.remove()?;
-            }
-            return Err(error.with_path(remote.url().as_ref()));
-        }
-        partial.append(&bytes)?;
+        remote.read_at(at, &mut bytes).map_err(Error::from)?;
+        first(&bytes)?;
         at = at.strict_add(len as u64);
-        // The thread that hashes ends only after this one.
-        let _ = to_hash.send(bytes);
+        if give.send(bytes).is_err() {
+            return Ok(());
+        }
         let report = |bytes| options.progress.map_or(Ok(()), |progress| progress.report(bytes));
         report(len as u64)?;
         if let Some(rate) = options.rate {

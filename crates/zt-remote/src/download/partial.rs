@@ -7,14 +7,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
 use zt::foreign::{keep_access, open_locked, sync_folder, synced, uninterrupted};
 use zt::{DigestAlgorithm, Error, ErrorKind, Progress, Result, Source, codes};
 
 use crate::remote::Remote;
 
-/// Bytes of a block of the list. What lies behind the last whole block is fetched again.
-const BLOCK: usize = 32 << 20;
+/// Requests of a block of the list. What lies behind the last whole block is fetched again.
+const PARTS: u64 = 4;
+
+/// The longest block.
+const LONGEST: usize = 64 << 20;
 
 const FIRST_LINE: &str = "zt-part 1";
 
@@ -25,13 +27,15 @@ pub(super) struct Partial {
     list: File,
     version: String,
     byte_len: u64,
+    /// Bytes of a block of the list.
+    block_len: usize,
     /// Bytes of the block that is not whole yet.
     block: Vec<u8>,
 }
 
 impl Partial {
     /// Opens or creates the neighbours of `target`, and keeps others from them.
-    pub(super) fn open(target: &Path, remote: &Remote) -> Result<Self> {
+    pub(super) fn open(target: &Path, remote: &Remote, part: u64) -> Result<Self> {
         let name = target.file_name().ok_or_else(|| {
             let why = "names no file";
             Error::new(ErrorKind::Misuse, codes::PATH, why).with_path(target)
@@ -48,33 +52,50 @@ impl Partial {
         let list = open(&list_path)?;
         let version = remote.version().unwrap_or_default();
         let byte_len = remote.byte_len();
+        let block_len = usize::try_from(part.saturating_mul(PARTS));
+        let block_len = block_len.unwrap_or(LONGEST).min(LONGEST);
         let block = Vec::new();
-        Ok(Partial { path, file, list_path, list, version, byte_len, block })
+        Ok(Partial { path, file, list_path, list, version, byte_len, block_len, block })
     }
 
-    /// The bytes that are here of this version, and the state of their SHA-256. The rest is dropped.
-    pub(super) fn kept(&mut self, progress: Option<Progress<'_>>) -> Result<(u64, Sha256)> {
-        let (mut len, mut hasher) = (0u64, Sha256::new());
+    /// The bytes that are here of this version. `take` gets each block that is as it was written, with its offset, and
+    /// says whether it is right. The rest is dropped.
+    pub(super) fn kept(
+        &mut self,
+        progress: Option<Progress<'_>>,
+        mut take: impl FnMut(u64, &[u8]) -> Result<bool>,
+    ) -> Result<u64> {
+        let (mut len, block_len) = (0u64, self.block_len as u64);
         let mut text = String::new();
         let read = (&self.list).take(16 << 20).read_to_string(&mut text);
         let mut lines = text.lines();
         let is_same = read.is_ok() && lines.next() == Some(&self.first_line());
-        let mut bytes = vec![0; BLOCK];
+        let mut bytes = Vec::new();
         let sums = lines.filter(|_| is_same && !self.version.is_empty());
         for sum in sums {
-            let is_whole = self.byte_len.checked_sub(len).is_some_and(|left| left >= BLOCK as u64);
+            bytes.resize(self.block_len, 0);
+            let is_whole = self.byte_len.checked_sub(len).is_some_and(|left| left >= block_len);
             if !is_whole || self.file.read_exact(&mut bytes).is_err() || sum != sum_of(&bytes)? {
                 break;
             }
-            hasher.update(&bytes);
-            len = len.strict_add(BLOCK as u64);
+            if !take(len, &bytes)? {
+                break;
+            }
+            len = len.strict_add(block_len);
             if let Some(progress) = progress {
-                progress.report(BLOCK as u64)?;
+                progress.report(block_len)?;
             }
         }
         let path = self.path.clone();
         self.restart(len, &text).map_err(|error| at(error, &path))?;
-        Ok((len, hasher))
+        Ok(len)
+    }
+
+    /// Drops all bytes.
+    pub(super) fn clear(&mut self) -> Result<()> {
+        self.block.clear();
+        let path = self.path.clone();
+        self.restart(0, "").map_err(|error| at(error, &path))
     }
 
     /// Cuts both files behind `len` bytes of the file.
@@ -82,7 +103,8 @@ impl Partial {
         self.file.set_len(len)?;
         self.file.seek(SeekFrom::Start(len))?;
         let mut kept = self.first_line();
-        let blocks = usize::try_from(len).unwrap_or(usize::MAX) / BLOCK;
+        let blocks = usize::try_from(len).unwrap_or(usize::MAX);
+        let blocks = blocks.checked_div(self.block_len).unwrap_or_default();
         for sum in text.lines().skip(1).take(blocks) {
             kept.push('\n');
             kept.push_str(sum);
@@ -102,11 +124,11 @@ impl Partial {
     pub(super) fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| at(error, &self.path))?;
         while !bytes.is_empty() {
-            let room = BLOCK.strict_sub(self.block.len());
+            let room = self.block_len.strict_sub(self.block.len());
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             self.block.extend_from_slice(now);
             bytes = later;
-            if self.block.len() == BLOCK {
+            if self.block.len() == self.block_len {
                 let line = format!("{}\n", sum_of(&self.block)?);
                 self.list.write_all(line.as_bytes()).map_err(|error| at(error, &self.list_path))?;
                 self.block.clear();

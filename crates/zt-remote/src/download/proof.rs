@@ -16,6 +16,8 @@ const LONGEST_LIST: u64 = 4 << 20;
 pub enum Proof {
     /// The caller's, such as one of a seal.
     Given,
+    /// Each leaf, of the caller's [`super::Leaves`]. Then no SHA-256 is computed.
+    Leaves,
     /// The tag of the Hub, for files in LFS and Xet.
     Hub,
     /// The header `Repr-Digest` or `Content-Digest` of RFC 9530, or `Digest` of RFC 3230.
@@ -30,6 +32,7 @@ impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Proof::Given => "given",
+            Proof::Leaves => "of the seal",
             Proof::Hub => "of the Hub",
             Proof::Header => "of the server",
             Proof::Sums => "of SHA256SUMS",
