@@ -6,7 +6,7 @@
 //! `conformance/examples/interop_write/`; the comparison is `conformance/interop/`.
 //! `gguf_both_ways.py` and `numpy_both_ways.py` there do the same for GGUF, npz and npy, with random
 //! files of gguf-py and numpy; `onnx_read.py` has us read random models of onnx. `signatures_both_ways.py` has
-//! `model_signing` verify our signatures, and us its.
+//! `model_signing` verify our signatures, and us its. `hub_cache.py` has `huggingface_hub` open a cache that we fetched.
 
 use std::fs;
 use std::panic::resume_unwind;
@@ -23,8 +23,9 @@ use crate::shell::Shell;
 const READERS: [&str; 2] = ["ztensor-1.2.3", "ztensor-1.1.1"];
 
 /// The judges of other kinds, in the same way, and what each of them does with our program.
-const FOREIGN: [(&str, &[&str]); 3] = [
+const FOREIGN: [(&str, &[&str]); 4] = [
     ("gguf-0.19.0", &["gguf_both_ways.py"]),
+    ("huggingface_hub-0.36.0", &["hub_cache.py"]),
     ("model_signing-1.1.1", &["signatures_both_ways.py"]),
     ("onnx-1.23.2", &["numpy_both_ways.py", "onnx_read.py"]),
 ];
