@@ -26,7 +26,7 @@ const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,t
 
 /// The commands of the program. FILE is written over, and so is SAFETENSORS or GGUF, a file of that kind. TORN needs
 /// a repair.
-const OPERATIONS: [&str; 16] = [
+const OPERATIONS: [&str; 17] = [
     "append FILE IN --jobs 1",
     "append FILE IN --jobs 1 --zstd",
     "rm FILE a",
@@ -42,6 +42,7 @@ const OPERATIONS: [&str; 16] = [
     "convert IN FILE --force --jobs 1",
     "repair TORN -o FILE --force --jobs 1",
     "repair FILE --seal SEALED --from MORE --jobs 1",
+    "repair FILE --seal SEALED --parity PARITY --jobs 1",
     REPAIR,
 ];
 
@@ -156,7 +157,7 @@ impl<'s> Bench<'s> {
         }
         // A repair by the seal of another file makes that file.
         let seal = shell.program(&bench.zt).arg("seal").arg(bench.path("more.zt"));
-        seal.arg(bench.path("more.seal")).output()?;
+        seal.arg(bench.path("more.seal")).args("--parity 100%").output()?;
         let torn = bench.path("torn.zt");
         bench.zt("convert IN FILE", &torn).output()?;
         tear(&torn)?;
@@ -186,6 +187,7 @@ impl<'s> Bench<'s> {
             "IN" => program.arg(self.path("in.npy")),
             "TORN" => program.arg(self.path("torn.zt")),
             "SEALED" => program.arg(self.path("more.seal")),
+            "PARITY" => program.arg(self.path("more.seal.parity")),
             "MORE" => program.arg(self.path("more.zt")),
             "SET" => program.arg(self.path("tried")),
             word => program.arg(word),

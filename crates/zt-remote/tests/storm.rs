@@ -81,6 +81,8 @@ struct State {
     random: Mutex<Random>,
     is_honest: AtomicBool,
     hides: AtomicBool,
+    /// One of so many requests goes wrong.
+    rate: AtomicU64,
     bytes: Arc<Vec<u8>>,
     stale: Arc<Vec<u8>>,
     port: u16,
@@ -90,7 +92,8 @@ struct State {
 impl State {
     fn fault(&self) -> Option<&'static str> {
         let mut random = self.random.lock().unwrap();
-        if self.is_honest.load(Ordering::SeqCst) || random.below(3) > 0 {
+        let rate = self.rate.load(Ordering::SeqCst);
+        if self.is_honest.load(Ordering::SeqCst) || random.below(rate) > 0 {
             return None;
         }
         let hides = self.hides.load(Ordering::SeqCst) && random.below(2) == 0;
@@ -220,6 +223,7 @@ fn server(seed: u64) -> Arc<State> {
         random: Mutex::new(Random(seed)),
         is_honest: AtomicBool::new(false),
         hides: AtomicBool::new(false),
+        rate: AtomicU64::new(3),
         bytes: Arc::new(noise(LEN, 1)),
         stale: Arc::new(noise(LEN, 2)),
         port: listener.local_addr().unwrap().port(),
@@ -293,10 +297,16 @@ fn fetch(state: &State, path: &Path, known: Known) -> zt::Result<Downloaded> {
 fn no_lie_of_a_server_gives_a_wrong_file() {
     let most: u64 = std::env::var("ZT_STORM").map_or(400, |most| most.parse().unwrap());
     let (faults, fetches, failed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let (kept, again) = (AtomicU64::new(0), AtomicU64::new(0));
     let all = Mutex::new(BTreeMap::<&str, u64>::new());
     thread::scope(|scope| {
         for seed in 1..=16u64 {
             let (faults, fetches, failed, all) = (&faults, &fetches, &failed, &all);
+            let (kept, again) = (&kept, &again);
+            let note = move |done: &Downloaded| {
+                kept.fetch_add((done.kept > 0).into(), Ordering::SeqCst);
+                again.fetch_add(done.again, Ordering::SeqCst);
+            };
             scope.spawn(move || {
                 let state = server(seed * 7919);
                 let mut round = seed;
@@ -304,6 +314,7 @@ fn no_lie_of_a_server_gives_a_wrong_file() {
                     round += 1;
                     let known = [Known::Nothing, Known::Sum, Known::Leaves][round as usize % 3];
                     state.hides.store(known != Known::Nothing, Ordering::SeqCst);
+                    state.rate.store(2 + round % 9, Ordering::SeqCst);
                     state.is_honest.store(false, Ordering::SeqCst);
                     let folder = tempfile::tempdir().unwrap();
                     let path = folder.path().join("m.zt");
@@ -311,7 +322,8 @@ fn no_lie_of_a_server_gives_a_wrong_file() {
                     for _ in 0..2 {
                         fetches.fetch_add(1, Ordering::SeqCst);
                         match fetch(&state, &path, known) {
-                            Ok(_) => {
+                            Ok(done) => {
+                                note(&done);
                                 is_there = true;
                                 break;
                             }
@@ -324,7 +336,8 @@ fn no_lie_of_a_server_gives_a_wrong_file() {
                     if !is_there {
                         state.is_honest.store(true, Ordering::SeqCst);
                         let fetched = fetch(&state, &path, known);
-                        fetched.unwrap_or_else(|why| panic!("seed {seed}, round {round}: {why}"));
+                        let fail = |why| panic!("seed {seed}, round {round}: {why}");
+                        note(&fetched.unwrap_or_else(fail));
                     }
                     let is_right = fs::read(&path).unwrap() == **state.bytes;
                     assert!(is_right, "seed {seed}, round {round}");
@@ -341,5 +354,9 @@ fn no_lie_of_a_server_gives_a_wrong_file() {
     });
     let (fetches, failed) = (fetches.into_inner(), failed.into_inner());
     println!("{} faults, {fetches} fetches, {failed} of them failed", faults.into_inner());
+    let (kept, again) = (kept.into_inner(), again.into_inner());
+    println!(
+        "{kept} fetches went on from an earlier one, {again} leaves came right the second time"
+    );
     println!("{:?}", all.into_inner().unwrap());
 }

@@ -37,7 +37,7 @@ pub use leaves::Leaves;
 pub use list::{List, Listed, list};
 pub use proof::Proof;
 
-/// Bytes that are written at a time.
+/// Bytes that are written at a time, at most.
 const PIECE: usize = 4 << 20;
 
 /// Buffers between the thread that reads and writes, and the one that hashes.
@@ -268,10 +268,11 @@ fn transfer<T: Send>(
     })
 }
 
-/// Bytes of a piece: under a limit of speed, an eighth of a second's.
+/// Bytes of a piece: at most those of a request, and under a limit of speed an eighth of a second's.
 fn piece_of(options: &DownloadOptions<'_>) -> usize {
-    let of_rate = |rate: u64| usize::try_from(rate / 8).unwrap_or(PIECE).clamp(16 << 10, PIECE);
-    options.rate.map_or(PIECE, of_rate)
+    let piece = usize::try_from(options.remote.part).unwrap_or(PIECE).min(PIECE);
+    let of_rate = |rate: u64| usize::try_from(rate / 8).unwrap_or(piece).max(16 << 10).min(piece);
+    options.rate.map_or(piece, of_rate)
 }
 
 fn copy(
