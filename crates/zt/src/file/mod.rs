@@ -418,9 +418,15 @@ impl File {
         Entry { file: &self.inner, name: self.inner.catalog.name(place as usize), resolved }
     }
 
-    pub(crate) fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
+    /// The object at this place of [`File::names`], decoded if it was not before. `None` behind the last one.
+    pub fn entry_at(&self, at: usize) -> Option<Entry<'_>> {
         let resolved = self.inner.catalog.resolve(at, &self.inner.registry)?;
         Some(self.entry_of(u32::try_from(at).ok()?, resolved))
+    }
+
+    /// The place of an object in [`File::names`], for [`File::entry_at`]. Nothing is decoded.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.inner.catalog.find(name)
     }
 
     /// The formats and logical types that this file is read with.
