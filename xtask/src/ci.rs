@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
-    corpus, features, fuzz, graph, interop, kill_points, msrv, mutate, package, page, platforms,
-    sbom, supply_chain, test_python, test_remote, workflows,
+    capi, corpus, features, fuzz, graph, interop, kill_points, msrv, mutate, package, page,
+    platforms, sbom, supply_chain, test_python, test_remote, workflows,
 };
 
 pub(crate) struct Step {
@@ -74,6 +74,12 @@ pub(crate) const STEPS: &[Step] = &[
     },
     step("interop", |shell| interop::run(shell, &[])),
     step("candle", |shell| candle(shell, &[])),
+    Step {
+        name: "capi",
+        run: |shell| capi::test(shell, &[]),
+        // The compilers of C and C++ are the system's.
+        optional: true,
+    },
     step("python", |shell| test_python::run(shell, &[])),
     Step { name: "fuzz-smoke", run: fuzz::in_ci, optional: true },
     Step {

@@ -31,6 +31,7 @@ const ORDER: &[&str] = &[
     "zt-convert",
     "zt-seal",
     "zt-model",
+    "zt-capi",
     "zt-cli",
 ];
 
@@ -131,8 +132,10 @@ fn faults(name: &str, dependencies: &[String]) -> Vec<String> {
 pub(crate) fn allowed(name: &str) -> Option<Vec<&'static str>> {
     match name {
         "xtask" => Some(Vec::new()),
-        "zt-conformance" => Some(below("zt-cli").to_vec()),
-        "zt-benches" => Some([below("zt-cli"), &["zt-conformance"]].concat()),
+        "zt-conformance" => Some(below("zt-capi").to_vec()),
+        "zt-benches" => Some([below("zt-capi"), &["zt-conformance"]].concat()),
+        // A program beside a library for other languages.
+        "zt-cli" => Some(below("zt-capi").to_vec()),
         kind if is_kind(kind) => Some(below(KINDS[0].package).to_vec()),
         layer if LAYERS.contains(&layer) => Some(below(layer).to_vec()),
         _ => None,
@@ -183,6 +186,9 @@ mod tests {
         assert!(!may("zt-container", "zt-manifest"));
         assert!(!may("zt-zip", "zt-manifest"));
         assert!(!may("zt-convert", "zt-cli"));
+        assert!(
+            may("zt-capi", "zt-model") && !may("zt-cli", "zt-capi") && !may("zt-capi", "zt-cli")
+        );
     }
 
     #[test]

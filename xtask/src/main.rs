@@ -11,6 +11,7 @@
 mod advisories;
 mod asan;
 mod bench;
+mod capi;
 mod chart;
 mod ci;
 mod claims;
@@ -72,7 +73,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "graph",
         arguments: "[--table]",
-        summary: "crate edges, rooms within crates, unsafe code in four files, paths in pages; or README's table",
+        summary: "crate edges, rooms within crates, unsafe code in five files, paths in pages; or README's table",
         run: graph::run,
     },
     Task {
@@ -146,6 +147,18 @@ const TASKS: &[Task] = &[
         arguments: "",
         summary: "the weights for candle's models: clippy, and tests",
         run: ci::candle,
+    },
+    Task {
+        name: "capi",
+        arguments: "[ARGUMENTS of cargo]",
+        summary: "libzt for C in target/capi: headers, both libraries, pkg-config, CMake",
+        run: capi::run,
+    },
+    Task {
+        name: "test-capi",
+        arguments: "",
+        summary: "programs in C, C++ and Go that use libzt, also under AddressSanitizer and valgrind; needs gcc",
+        run: capi::test,
     },
     Task {
         name: "page",

@@ -1,4 +1,5 @@
 // As list.c, in C++17.
+#include <iomanip>
 #include <iostream>
 
 #include <zt.hpp>
@@ -34,7 +35,8 @@ int main(int argc, char **argv) try {
     for (zt::Tensor tensor : weights) {
         if (tensor.shape().size() != 2 || tensor.shape()[0] < 10) continue;
         std::vector<float> rows = tensor.rows<float>(0, 10);
-        std::cout << tensor.name() << ": 10 rows of " << tensor.shape()[1] << ", the first begins with " << rows[0] << "\n";
+        std::cout << tensor.name() << ": 10 rows of " << tensor.shape()[1] << ", the first begins with "
+                  << std::fixed << std::setprecision(4) << rows[0] << "\n";
         zt::Writer writer(folder + "/rows.zt");
         writer.add<float>(std::string(tensor.name()), {10, tensor.shape()[1]}, {rows.data(), rows.size()});
         writer.finish();
