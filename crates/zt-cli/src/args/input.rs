@@ -341,7 +341,7 @@ pub(crate) fn nearest_file(path: &Path) -> Option<String> {
 }
 
 /// The error, with the name of a file beside the missing one that is like it.
-fn similar(path: &Path, error: zt::Error) -> zt::Error {
+pub(crate) fn similar(path: &Path, error: zt::Error) -> zt::Error {
     let io = std::error::Error::source(&error).and_then(|it| it.downcast_ref::<io::Error>());
     let is_missing = io.is_some_and(|io| io.kind() == io::ErrorKind::NotFound) && !path.exists();
     let Some(near) = is_missing.then(|| nearest_file(path)).flatten() else {

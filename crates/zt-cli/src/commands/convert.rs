@@ -8,6 +8,7 @@ use zt_convert::join_slices;
 use zt_model::Lora;
 
 use crate::args::convert::DuplicateArgs;
+use crate::args::input::similar;
 use crate::commands::converted::{Files, number};
 use crate::failure::{Exit, Failure};
 use crate::files::kinds;
@@ -73,7 +74,8 @@ pub(crate) fn run(arguments: &Arguments, output: &mut Output) -> Result<Exit, Fa
             ));
         };
         expect_local(adapter, "an adapter must be a file or a folder of this machine")?;
-        let lora = Lora::open(adapter, kinds::table()).map_err(Failure::Refused)?;
+        let lora = Lora::open(adapter, kinds::table());
+        let lora = lora.map_err(|error| Failure::Refused(similar(adapter, error)))?;
         let merged = lora.scale(arguments.scale).merge(base, &conversion.options.before_cast())?;
         conversion.inputs = vec![merged];
     }
