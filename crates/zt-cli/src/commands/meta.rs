@@ -45,6 +45,7 @@ Values that JSON cannot represent: {\"$bytes\":\"AQI=\"} (base64), {\"$float\":\
 `-inf`), {\"$tag\":1,\"value\":0}.";
 
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "there is one, which is parsed once")]
 enum Action {
     Get(Get),
     Set(Set),
