@@ -47,7 +47,7 @@ def keys(folder):
     found = []
     for form in ("PKCS8", "TraditionalOpenSSL", "OpenSSH"):
         path = folder / form
-        path.write_bytes(key.private_bytes(pem, serialization.PrivateFormat[form], plain))
+        path.write_bytes(key.private_bytes(pem, getattr(serialization.PrivateFormat, form), plain))
         found.append(path)
     return found, public
 
