@@ -16,6 +16,7 @@ mod quantized;
 mod repair;
 mod seal;
 mod set;
+mod signature;
 mod slices;
 mod views;
 mod write_read;
@@ -33,6 +34,7 @@ pub use quantized::quantized;
 pub use repair::repair;
 pub use seal::seal;
 pub use set::gguf_set;
+pub use signature::{proof, signature};
 pub use slices::slices;
 pub use views::views;
 pub use write_read::round_trip;
@@ -41,7 +43,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 27] = [
+pub const BODIES: [Body; 29] = [
     ("dcp", dcp),
     ("delta", delta),
     ("differential", differential),
@@ -58,12 +60,14 @@ pub const BODIES: [Body; 27] = [
     ("parity", parity),
     ("pickle", pickle),
     ("plain_pickle", plain_pickle),
+    ("proof", proof),
     ("pytorch", pytorch),
     ("quantized", quantized),
     ("repair", repair),
     ("round_trip", round_trip),
     ("safetensors", safetensors),
     ("seal", seal),
+    ("signature", signature),
     ("slices", slices),
     ("slm1", slm1),
     ("squizd", squizd),

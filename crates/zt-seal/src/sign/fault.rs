@@ -51,9 +51,6 @@ pub enum SignatureFault {
     /// The seal is another one.
     #[error("the seal is not the one that was signed")]
     Seal,
-    /// Neither the files nor the content are those that were signed.
-    #[error("{what}")]
-    Mismatch { what: String },
     /// The tensor was changed, or another one has its name.
     #[error(
         "the tensor is not the one that was signed: its shape, type, attributes or values differ"
@@ -96,12 +93,9 @@ impl From<SignatureFault> for zt::Error {
             }
             F::OtherKey { .. } => (ErrorKind::DigestMismatch, codes::SIGNATURE_KEY),
             F::Invalid => (ErrorKind::DigestMismatch, codes::SIGNATURE_INVALID),
-            F::Seal
-            | F::Mismatch { .. }
-            | F::Tensor
-            | F::Absent { .. }
-            | F::Rows
-            | F::Length { .. } => (ErrorKind::DigestMismatch, codes::SIGNATURE_MISMATCH),
+            F::Seal | F::Tensor | F::Absent { .. } | F::Rows | F::Length { .. } => {
+                (ErrorKind::DigestMismatch, codes::SIGNATURE_MISMATCH)
+            }
             F::NoProof(_) | F::Unrelated | F::Uncovered { .. } => {
                 (ErrorKind::Malformed, codes::PROOF)
             }
