@@ -751,3 +751,45 @@ fn a_repair_by_url_fetches_the_wrong_leaf_alone() {
     zt(&["seal", &server.url("w.bin"), &out("url.seal")]).exits(0);
     assert_eq!(fs::read(out("url.seal")).unwrap(), fs::read(&seal).unwrap());
 }
+
+/// A tensor, or rows of one, are proved by a few bytes of a URL.
+#[test]
+fn a_proof_by_url_reads_the_tensor_or_the_leaves_of_the_rows() {
+    let keys = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conformance/data/signature");
+    let (secret, public) = (format!("{keys}/ed25519.ssh"), format!("{keys}/ed25519.pub"));
+    let dir = tempfile::tempdir().unwrap();
+    let out = |name: &str| dir.path().join(name).display().to_string();
+    let (path, seal, signature) = (out("m.safetensors"), out("m.seal"), out("m.sig"));
+    common::of_sizes(&dir.path().join("m.safetensors"), &[("b", 100), ("c", 20 << 20)]);
+    let mut right = fs::read(&path).unwrap();
+    for (at, byte) in right.iter_mut().enumerate().skip(1000) {
+        *byte = (at / 7 % 251) as u8;
+    }
+    fs::write(&path, &right).unwrap();
+    zt(&["seal", &path, &seal]).exits(0);
+    zt(&["sign", &seal, &signature, "--key", &secret]).exits(0);
+    let (b, rows) = (out("b.proof"), out("rows.proof"));
+    zt(&["prove", &seal, "b", &b]).exits(0);
+    zt(&["prove", &seal, "c", &rows, "--rows", "9000000:9000010", "--of", &path]).exits(0);
+    let verify = |bytes: &[u8], place: &str, proof: &str| {
+        let server = Server::with("m.safetensors", bytes.to_vec());
+        let url = server.url(place);
+        let arguments =
+            ["verify", &url, "--signature", &signature, "--key", &public, "--proof", proof];
+        (zt(&arguments), server.bytes())
+    };
+    for (proof, most) in [(&b, 256 << 10), (&rows, (3 << 20) + (256 << 10))] {
+        assert!(fs::metadata(proof).unwrap().len() <= 2048);
+        let (run, bytes) = verify(&right, "m.safetensors", proof);
+        run.exits(0);
+        assert!(bytes <= most, "{bytes}");
+    }
+    verify(&right, "", &rows).0.exits(0);
+    let in_b = right.len() - (20 << 20) - 50;
+    for (at, proof, code) in [(in_b, &b, 1), (9_000_500, &b, 0), (9_000_500, &rows, 1)] {
+        let mut wrong = right.clone();
+        wrong[at] ^= 1;
+        let run = verify(&wrong, "m.safetensors", proof).0.exits(code);
+        assert!(code == 0 || run.err.contains("error[signature-mismatch]"), "{}", run.err);
+    }
+}

@@ -105,6 +105,9 @@ pub(crate) fn read_seal(
     const KEY: u64 = 64 << 10;
     let seal = read_as(py, source, Seal::MAX_LEN, storage_options, Seal::from_bytes)?;
     if let Some((signature, key)) = signature {
+        if path_of(key)?.is_some_and(|path| Location::new(path).is_url()) {
+            return Err(misuse(py, "the key must be a file of this machine, or bytes"));
+        }
         let key = read_as(py, key, KEY, None, PublicKey::from_bytes)?;
         let check = |bytes: &[u8]| Statement::open(bytes, &key)?.expect_seal(&seal);
         read_as(py, signature, Statement::MAX_LEN, storage_options, check)?;
