@@ -333,7 +333,7 @@ fn trees_of_any_size_prove_each_tensor() {
         fs::write(dir.path().join("m.safetensors"), safetensors(&tensors)).unwrap();
         let seal = sealed(dir.path()).seal;
         let statement = Statement::new(&seal, "m", false).unwrap();
-        let facts = statement.facts("").unwrap();
+        let facts = statement.facts().unwrap();
         let root = facts.models[0].root.map(|byte| format!("{byte:02x}")).concat();
         lines.push(format!("  {{\"tensors\": {count}, \"root\": \"{root}\"}}"));
         for (at, tensor) in seal.models[0].tensors.iter().enumerate() {

@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &mut Arguments, output: &mut Output) -> Result<Exit
     let mut written = if *force { AtomicFile::create(out)? } else { AtomicFile::create_new(out)? };
     written.write_all(&bytes).map_err(|error| zt::Error::from(error).with_path(out))?;
     written.publish()?;
-    let facts = statement.facts("the seal")?;
+    let facts = statement.facts()?;
     let (files, models) = (facts.files.len() as u64, facts.models.len() as u64);
     let public = secret.public();
     if output.json {

@@ -46,8 +46,8 @@ pub enum SignatureFault {
     #[error("the signature is not by this key, or what was signed was changed")]
     Invalid,
     /// A statement of another program.
-    #[error("the signature has no facts about {what}: it is not by `zt sign`")]
-    NoFacts { what: &'static str },
+    #[error("the signature has no facts about seals and tensors: it is not by `zt sign`")]
+    NoFacts,
     /// The seal is another one.
     #[error("the seal is not the one that was signed")]
     Seal,
@@ -88,7 +88,7 @@ impl From<SignatureFault> for zt::Error {
         let (kind, code) = match &fault {
             F::Key { .. } => (ErrorKind::Malformed, codes::KEY),
             F::EncryptedKey | F::Algorithm => (ErrorKind::Unsupported, codes::KEY),
-            F::Certificate | F::Method { .. } | F::NoFacts { .. } => {
+            F::Certificate | F::Method { .. } | F::NoFacts => {
                 (ErrorKind::Unsupported, codes::UNSUPPORTED)
             }
             F::OtherKey { .. } => (ErrorKind::DigestMismatch, codes::SIGNATURE_KEY),

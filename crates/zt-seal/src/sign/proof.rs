@@ -151,7 +151,7 @@ impl Proof {
             Of::Rows { file, .. } => usize::try_from(*file).ok(),
             Of::Tensor { .. } => None,
         };
-        let files = &statement.facts("files")?.files;
+        let files = &statement.facts()?.files;
         Ok(file.and_then(|file| files.get(file)).ok_or(Fault::Unrelated)?)
     }
 
@@ -164,7 +164,7 @@ impl Proof {
         let Of::Tensor { model, at, identity: expected } = &self.of else {
             return Err(Fault::NoProof("it is about rows").into());
         };
-        let models = &statement.facts("tensors")?.models;
+        let models = &statement.facts()?.models;
         let model = usize::try_from(*model).ok().and_then(|model| models.get(model));
         let model = model.filter(|model| *at < model.tensors).ok_or(Fault::Unrelated)?;
         let known = *at..at.strict_add(1);

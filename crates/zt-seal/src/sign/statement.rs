@@ -59,7 +59,7 @@ pub struct Statement {
     /// Paths that may be in the folder and were not signed.
     pub(super) ignored: Vec<String>,
     /// What `zt sign` has added.
-    pub facts: Option<Facts>,
+    pub(super) facts: Option<Facts>,
 }
 
 /// The facts of a seal.
@@ -294,8 +294,8 @@ impl Statement {
     /// # Errors
     ///
     /// Code `unsupported` if another program has made the signature.
-    pub fn facts(&self, what: &'static str) -> Result<&Facts> {
-        Ok(self.facts.as_ref().ok_or(Fault::NoFacts { what })?)
+    pub fn facts(&self) -> Result<&Facts> {
+        Ok(self.facts.as_ref().ok_or(Fault::NoFacts)?)
     }
 
     /// Refuses a seal other than the one whose facts were signed.
@@ -305,7 +305,7 @@ impl Statement {
     /// Code `signature-mismatch` for another seal; `unsupported` if another program has made the signature.
     pub fn expect_seal(&self, seal: &Seal) -> Result<()> {
         // Digests of files would not do: a seal of a stranger may have them beside other leaves.
-        if self.facts("a seal")?.seal != seal.sha256()? {
+        if self.facts()?.seal != seal.sha256()? {
             return Err(Fault::Seal.into());
         }
         Ok(())
