@@ -187,6 +187,17 @@ impl Remote {
         self.object.meter().traffic()
     }
 
+    /// The bytes from `offset` on, at most `most` and at least one, as one part has them: nothing is copied.
+    pub(crate) fn piece(&self, offset: u64, most: u64) -> Result<Bytes> {
+        let end = offset.saturating_add(most).min(self.byte_len());
+        if end <= offset {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+        }
+        let limit = self.within(self.byte_len());
+        let wanted = self.within(offset)..self.within(end);
+        self.shared.next(wanted, limit, self.shared.options.part)
+    }
+
     /// The offset in the plan of an offset in the object.
     fn within(&self, offset: u64) -> u64 {
         self.base.strict_add(offset)
@@ -242,18 +253,25 @@ impl Shared {
     fn read(self: &Arc<Self>, offset: u64, limit: u64, part: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.strict_add(buf.len() as u64);
         let (mut at, mut rest) = (offset, buf);
-        let mut ranges = self.ranges();
         while !rest.is_empty() {
-            match ranges.take(at, rest.len() as u64) {
+            let bytes = self.next(at..end, limit, part)?;
+            let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes.len());
+            rest = later;
+            at = at.strict_add(bytes.len() as u64);
+            now.copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    /// The first bytes of `wanted`, which is not empty: those that one part has.
+    fn next(self: &Arc<Self>, wanted: Range<u64>, limit: u64, part: u64) -> Result<Bytes> {
+        let Range { start: at, end } = wanted;
+        let mut ranges = self.ranges();
+        loop {
+            match ranges.take(at, end.strict_sub(at)) {
                 Found::Bytes(bytes) => {
-                    let (now, later) = std::mem::take(&mut rest).split_at_mut(bytes.len());
-                    rest = later;
-                    at = at.strict_add(bytes.len() as u64);
                     self.fetch_ahead(&mut ranges)?;
-                    drop(ranges);
-                    now.copy_from_slice(&bytes);
-                    drop(bytes);
-                    ranges = self.ranges();
+                    return Ok(bytes);
                 }
                 Found::Failed(error) => return Err(error),
                 Found::Nothing { until } => {
@@ -275,7 +293,6 @@ impl Shared {
                 }
             }
         }
-        Ok(())
     }
 }
 

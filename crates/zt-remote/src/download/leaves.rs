@@ -1,13 +1,14 @@
 //! A file whose leaves are known: each is compared as it comes.
 
-use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::mpsc::Receiver;
 
-use zt::{Error, ErrorKind, Result, Source, codes};
+use zt::{Error, ErrorKind, Result, Source, Span, codes};
 
 use super::partial::Partial;
 use super::proof::Proof;
-use super::{DownloadOptions, Fetched, piece_of, transfer};
+use super::{DownloadOptions, Fetched, transfer};
 use crate::error::Fault;
+use crate::object::Bytes;
 use crate::options::RemoteOptions;
 use crate::remote::Remote;
 
@@ -51,41 +52,73 @@ pub(super) fn fetch(
         let mut all = (number(at)..).zip(bytes.chunks(leaf_len));
         Ok(is_aligned && all.all(|(leaf, bytes)| leaves.check(leaf, bytes).is_ok()))
     })?;
-    let take = |full: &Receiver<Vec<u8>>, spare: &SyncSender<Vec<u8>>| {
-        let (mut at, mut again) = (kept, 0u64);
-        for mut bytes in full {
-            for (leaf, bytes) in (number(at)..).zip(bytes.chunks_mut(leaf_len)) {
-                if leaves.check(leaf, bytes).is_err() {
-                    fetch_again(url, remote, remote_options, leaf, leaf_len, bytes)?;
-                    leaves.check(leaf, bytes)?;
-                    again = again.strict_add(1);
+    let take = |pieces: Receiver<Bytes>| {
+        let mut taker =
+            Taker { url, remote, options: remote_options, leaves, partial, at: kept, again: 0 };
+        // The beginning of a leaf whose end has not come.
+        let mut begun: Vec<u8> = Vec::new();
+        for piece in pieces {
+            let mut rest = &piece[..];
+            while !rest.is_empty() {
+                let left = expected.saturating_sub(taker.at);
+                let len = usize::try_from(left).unwrap_or(leaf_len).min(leaf_len);
+                let room = len.saturating_sub(begun.len()).max(1);
+                let (now, later) = rest.split_at(room.min(rest.len()));
+                rest = later;
+                if now.len() == len {
+                    taker.leaf(now)?;
+                    continue;
+                }
+                begun.extend_from_slice(now);
+                if begun.len() == len {
+                    taker.leaf(&begun)?;
+                    begun.clear();
                 }
             }
-            partial.append(&bytes)?;
-            at = at.strict_add(bytes.len() as u64);
-            let _ = spare.try_send(bytes);
         }
-        Ok(again)
+        Ok(taker.again)
     };
-    // Whole leaves.
-    let piece = piece_of(options).max(leaf_len);
-    let piece = piece.strict_sub(piece.checked_rem(leaf_len).unwrap_or_default());
-    let again = transfer(remote, kept, options, piece, |_| Ok(()), take)?;
+    let again = transfer(remote, kept, options, |_| Ok(()), take)?;
     Ok(Fetched { kept, sha256: None, proof: Proof::Leaves, again })
 }
 
-/// Fetches a leaf by another connection: this one keeps what came.
-fn fetch_again(
-    url: &str,
-    remote: &Remote,
-    options: &RemoteOptions,
-    leaf: u64,
-    leaf_len: usize,
-    bytes: &mut [u8],
-) -> Result<()> {
-    let other = Remote::open(url, options)?;
-    if other.version() != remote.version() || other.byte_len() != remote.byte_len() {
-        return Err(Fault::Changed.into());
+/// What takes the leaves in their order.
+struct Taker<'t> {
+    url: &'t str,
+    remote: &'t Remote,
+    options: &'t RemoteOptions,
+    leaves: &'t dyn Leaves,
+    partial: &'t mut Partial,
+    /// The offset of the next leaf.
+    at: u64,
+    again: u64,
+}
+
+impl Taker<'_> {
+    /// Writes a leaf, if it is right, or else the one that another connection gives.
+    fn leaf(&mut self, bytes: &[u8]) -> Result<()> {
+        let leaf = self.at.checked_div(self.leaves.leaf_len() as u64).unwrap_or_default();
+        if self.leaves.check(leaf, bytes).is_ok() {
+            self.partial.append(bytes)?;
+        } else {
+            let right = self.fetch_again(bytes.len())?;
+            self.leaves.check(leaf, &right)?;
+            self.partial.append(&right)?;
+            self.again = self.again.strict_add(1);
+        }
+        self.at = self.at.strict_add(bytes.len() as u64);
+        Ok(())
     }
-    Ok(other.read_at(leaf.strict_mul(leaf_len as u64), bytes)?)
+
+    /// The next leaf by another connection: this one keeps what came.
+    fn fetch_again(&self, len: usize) -> Result<Vec<u8>> {
+        let other = Remote::open(self.url, self.options)?;
+        if other.version() != self.remote.version() || other.byte_len() != self.remote.byte_len() {
+            return Err(Fault::Changed.into());
+        }
+        let mut bytes = Vec::new();
+        let span = Span::new(self.at, len as u64).unwrap_or_default();
+        zt::container::memory::fetch(&mut bytes, &other, span)?;
+        Ok(bytes)
+    }
 }

@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use zt::{Error, ErrorKind, Progress, Result, Source, Span, codes};
 
+use crate::object::Bytes;
 use crate::options::RemoteOptions;
 use crate::remote::Remote;
 use crate::runtime::PAUSE;
@@ -38,10 +39,11 @@ pub use list::{List, Listed, list};
 pub use proof::Proof;
 
 /// Bytes that are written at a time, at most.
-const PIECE: usize = 4 << 20;
+const PIECE: u64 = 4 << 20;
 
-/// Buffers between the thread that reads and writes, and the one that hashes.
-const AHEAD: usize = 2;
+/// Pieces between the two threads. With the two that these have, they are fewer bytes than the parts that stay after
+/// they were read, so the memory of those is free when it is used again.
+const AHEAD: usize = 1;
 
 /// Options of a [`download`].
 #[must_use]
@@ -195,15 +197,13 @@ fn summed(
     })?;
     loop {
         let append = |bytes: &[u8]| partial.append(bytes);
-        let hash = move |full: &Receiver<Vec<u8>>, spare: &SyncSender<Vec<u8>>| {
-            for bytes in full {
+        let hash = move |pieces: Receiver<Bytes>| {
+            for bytes in pieces {
                 hasher.update(&bytes);
-                // Nobody takes buffers at the end.
-                let _ = spare.try_send(bytes);
             }
             Ok(<[u8; 32]>::from(hasher.finalize()))
         };
-        let sha256 = transfer(remote, kept, options, piece_of(options), append, hash)?;
+        let sha256 = transfer(remote, kept, options, append, hash)?;
         match expected.filter(|expected| *expected != sha256) {
             None => return Ok(Fetched { kept, sha256: Some(sha256), proof, again: 0 }),
             // An earlier call may have fetched wrong bytes.
@@ -242,25 +242,23 @@ fn expect_no_page(remote: &Remote) -> Result<()> {
     Ok(())
 }
 
-/// Fetches the bytes from `start` on, in pieces of at most `piece` bytes. `first` gets each piece on this thread, and
-/// `second` gets all of them on another one, and a place to give the buffers back.
+/// Fetches the bytes from `start` on. `first` gets each piece on this thread, and `second` gets all of them on another
+/// one.
 fn transfer<T: Send>(
     remote: &Remote,
     start: u64,
     options: &DownloadOptions<'_>,
-    piece: usize,
     first: impl FnMut(&[u8]) -> Result<()>,
-    second: impl FnOnce(&Receiver<Vec<u8>>, &SyncSender<Vec<u8>>) -> Result<T> + Send,
+    second: impl FnOnce(Receiver<Bytes>) -> Result<T> + Send,
 ) -> Result<T> {
     let byte_len = remote.byte_len();
     if let Some(rest) = Span::new(start, byte_len.strict_sub(start)) {
         remote.will_read_all(&[rest]);
     }
     thread::scope(|scope| {
-        let (give, full) = sync_channel::<Vec<u8>>(AHEAD);
-        let (give_back, spare) = sync_channel::<Vec<u8>>(AHEAD.strict_add(2));
-        let taken = scope.spawn(move || second(&full, &give_back));
-        let fetched = copy(remote, start, piece, first, &give, &spare, options);
+        let (give, pieces) = sync_channel::<Bytes>(AHEAD);
+        let taken = scope.spawn(move || second(pieces));
+        let fetched = copy(remote, start, first, &give, options);
         drop(give);
         let taken = taken.join().map_err(|_| io::Error::other("a thread ended"))?;
         // If the other thread failed, this one stopped without an error.
@@ -268,36 +266,31 @@ fn transfer<T: Send>(
     })
 }
 
-/// Bytes of a piece: at most those of a request, and under a limit of speed an eighth of a second's.
-fn piece_of(options: &DownloadOptions<'_>) -> usize {
-    let piece = usize::try_from(options.remote.part).unwrap_or(PIECE).min(PIECE);
-    let of_rate = |rate: u64| usize::try_from(rate / 8).unwrap_or(piece).max(16 << 10).min(piece);
-    options.rate.map_or(piece, of_rate)
+/// Bytes of a piece, at most: under a limit of speed, an eighth of a second's.
+fn piece_of(options: &DownloadOptions<'_>) -> u64 {
+    let piece = options.remote.part.min(PIECE);
+    options.rate.map_or(piece, |rate| (rate / 8).max(16 << 10).min(piece))
 }
 
 fn copy(
     remote: &Remote,
     start: u64,
-    piece: usize,
     mut first: impl FnMut(&[u8]) -> Result<()>,
-    give: &SyncSender<Vec<u8>>,
-    spare: &Receiver<Vec<u8>>,
+    give: &SyncSender<Bytes>,
     options: &DownloadOptions<'_>,
 ) -> Result<()> {
     let byte_len = remote.byte_len();
-    let (begun, mut at) = (Instant::now(), start);
+    let (begun, mut at, most) = (Instant::now(), start, piece_of(options));
     while at < byte_len {
-        let len = usize::try_from(byte_len.strict_sub(at)).unwrap_or(piece).min(piece);
-        let mut bytes = spare.try_recv().unwrap_or_default();
-        bytes.resize(len, 0);
-        remote.read_at(at, &mut bytes).map_err(Error::from)?;
+        let bytes = remote.piece(at, most)?;
         first(&bytes)?;
-        at = at.strict_add(len as u64);
+        let len = bytes.len() as u64;
+        at = at.strict_add(len);
         if give.send(bytes).is_err() {
             return Ok(());
         }
         let report = |bytes| options.progress.map_or(Ok(()), |progress| progress.report(bytes));
-        report(len as u64)?;
+        report(len)?;
         if let Some(rate) = options.rate {
             let due = Duration::from_secs_f64(at.strict_sub(start) as f64 / rate.max(1) as f64);
             while let Some(left) = due.checked_sub(begun.elapsed()).filter(|it| !it.is_zero()) {

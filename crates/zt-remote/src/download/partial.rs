@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use zt::container::Hasher;
 use zt::foreign::{keep_access, open_locked, sync_folder, synced, uninterrupted};
 use zt::{DigestAlgorithm, Error, ErrorKind, Progress, Result, Source, codes};
 
@@ -29,8 +30,9 @@ pub(super) struct Partial {
     byte_len: u64,
     /// Bytes of a block of the list.
     block_len: usize,
-    /// Bytes of the block that is not whole yet.
-    block: Vec<u8>,
+    /// The sum of the block that is not whole yet, and its bytes so far.
+    sum: Hasher,
+    summed: usize,
 }
 
 impl Partial {
@@ -54,8 +56,9 @@ impl Partial {
         let byte_len = remote.byte_len();
         let block_len = usize::try_from(part.saturating_mul(PARTS));
         let block_len = block_len.unwrap_or(LONGEST).min(LONGEST);
-        let block = Vec::new();
-        Ok(Partial { path, file, list_path, list, version, byte_len, block_len, block })
+        let sum = Hasher::new(DigestAlgorithm::Crc32c)?;
+        let summed = 0;
+        Ok(Partial { path, file, list_path, list, version, byte_len, block_len, sum, summed })
     }
 
     /// The bytes that are here of this version. `take` gets each block that is as it was written, with its offset, and
@@ -93,7 +96,7 @@ impl Partial {
 
     /// Drops all bytes.
     pub(super) fn clear(&mut self) -> Result<()> {
-        self.block.clear();
+        (self.sum, self.summed) = (Hasher::new(DigestAlgorithm::Crc32c)?, 0);
         let path = self.path.clone();
         self.restart(0, "").map_err(|error| at(error, &path))
     }
@@ -124,14 +127,16 @@ impl Partial {
     pub(super) fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
         self.file.write_all(bytes).map_err(|error| at(error, &self.path))?;
         while !bytes.is_empty() {
-            let room = self.block_len.strict_sub(self.block.len());
+            let room = self.block_len.saturating_sub(self.summed).max(1);
             let (now, later) = bytes.split_at(room.min(bytes.len()));
-            self.block.extend_from_slice(now);
+            self.sum.update(now);
+            self.summed = self.summed.strict_add(now.len());
             bytes = later;
-            if self.block.len() == self.block_len {
-                let line = format!("{}\n", sum_of(&self.block)?);
+            if self.summed >= self.block_len {
+                let next = Hasher::new(DigestAlgorithm::Crc32c)?;
+                let line = format!("{}\n", std::mem::replace(&mut self.sum, next).finish());
+                self.summed = 0;
                 self.list.write_all(line.as_bytes()).map_err(|error| at(error, &self.list_path))?;
-                self.block.clear();
             }
         }
         Ok(())
