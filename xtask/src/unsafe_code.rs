@@ -69,15 +69,16 @@ fn undocumented_blocks(text: &str) -> Vec<usize> {
     for (number, line) in (1..).zip(shipped(text).lines()) {
         let line = line.trim();
         // A name that C knows: the prefix `zt_` keeps it apart from others.
-        if line == "#[unsafe(no_mangle)]" {
+        if line.ends_with("(no_mangle)]") {
             continue;
         }
         if line.starts_with("//") {
             is_documented |= line.starts_with("// SAFETY:");
             continue;
         }
-        // A function has a section `# Safety` instead.
-        if opens_unsafe(line) && !line.contains(" fn") && !is_documented {
+        // A function and a trait have a section `# Safety` instead.
+        let is_contract = [" fn", " trait"].iter().any(|it| line.contains(it));
+        if opens_unsafe(line) && !is_contract && !is_documented {
             found.push(number);
         }
         // The next statement begins.

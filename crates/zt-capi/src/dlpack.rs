@@ -6,6 +6,7 @@ use zt::{Elements, Result};
 
 use crate::border::misuse;
 use crate::dtype;
+use crate::ffi::Deleter;
 use crate::tensor::{Kept, zt_tensor};
 
 /// The version of the structs.
@@ -69,7 +70,7 @@ pub struct DLManagedTensorVersioned {
     /// Ours.
     pub manager_ctx: *mut c_void,
     /// Gives the array back.
-    pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
+    pub deleter: Option<Deleter>,
     /// 1: the memory is read-only; 2: it is a copy.
     pub flags: u64,
     /// The array.
@@ -96,11 +97,7 @@ enum Keeper {
 }
 
 /// The values, lent if they can be, otherwise a copy if that is allowed.
-pub(crate) fn export(
-    tensor: &zt_tensor,
-    copy: bool,
-    deleter: unsafe extern "C" fn(*mut DLManagedTensorVersioned),
-) -> Result<Box<Managed>> {
+pub(crate) fn export(tensor: &zt_tensor, copy: bool, deleter: Deleter) -> Result<Box<Managed>> {
     let lent = tensor.lend_values();
     let (data, keeper, flags, dtype) = match (lent, copy) {
         (Err(error), false) => return Err(error),

@@ -31,6 +31,15 @@ use crate::report::zt_report;
 use crate::tensor::{expect_len, zt_tensor};
 use crate::writer::{Described, zt_writer};
 
+/// `read_at` of a `zt_source`.
+pub type ReadAt = unsafe extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> i32;
+
+/// `close` of a `zt_source`.
+pub type Close = unsafe extern "C" fn(*mut c_void);
+
+/// Gives an array of DLPack back.
+pub type Deleter = unsafe extern "C" fn(*mut DLManagedTensorVersioned);
+
 /// The version of the library: `0.1.0`.
 #[unsafe(no_mangle)]
 pub extern "C" fn zt_version() -> *const c_char {

@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_void};
 use crate::border::misuse;
 use crate::dtype::zt_dtype;
 use crate::error::zt_status;
+use crate::ffi::{Close, ReadAt};
 use crate::tensor::zt_tensor;
 use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, Result, WriteOptions};
 
@@ -103,9 +104,9 @@ pub struct zt_source {
     /// The number of bytes.
     pub byte_len: u64,
     /// Fills the buffer with the bytes from an offset on, and returns 0.
-    pub read_at: Option<unsafe extern "C" fn(*mut c_void, u64, *mut c_void, usize) -> i32>,
+    pub read_at: Option<ReadAt>,
     /// Called once, when nothing reads any more.
-    pub close: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub close: Option<Close>,
 }
 
 /// `zt_object`: what a tensor that is written is.

@@ -122,7 +122,7 @@ fn structs_of_code() -> Vec<String> {
             let fields = fields.split_once("\n}").unwrap().0.lines();
             let fields =
                 fields.filter_map(|line| line.trim().strip_prefix("pub ")?.strip_suffix(','));
-            let fields = fields.filter(|field| !field.contains("fn("));
+            let fields = fields.filter(|field| !field.contains("Option<"));
             let fields = fields.map(|field| {
                 let (name, of) = field.split_once(": ").unwrap();
                 in_one_form(&format!("{} {name}", c_type(of)))
