@@ -128,6 +128,8 @@ pub(crate) fn export(tensor: &zt_tensor, copy: bool, deleter: Deleter) -> Result
     });
     let mut strides: Box<[i64]> = strides.collect();
     strides.reverse();
+    // DLPack asks for it.
+    let data = if shape.contains(&0) { std::ptr::null() } else { data };
     let mut managed = Box::new(Managed {
         head: DLManagedTensorVersioned {
             version: DLPackVersion { major: 1, minor: 1 },
