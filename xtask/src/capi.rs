@@ -133,6 +133,17 @@ const WEIGHTS: &str = "conformance/data/two-moons.safetensors";
 
 const WARNINGS: &str = "-Wall -Wextra -Wpedantic -Werror -g -O1";
 
+/// Builds the sample in C with the shared library in `folder`, and runs it in `scratch`.
+pub(crate) fn try_sample(shell: &Shell, folder: &Path, scratch: &Path) -> Result<()> {
+    empty(scratch)?;
+    let (program, lib) = (scratch.join("list"), folder.join("lib"));
+    let gcc = shell.program("gcc").args("-std=c11 crates/zt-capi/examples/list.c -o");
+    let gcc = gcc.arg(&program).arg(format!("-I{}", folder.join("include").display()));
+    let gcc = gcc.arg(format!("-L{}", lib.display()));
+    gcc.arg(format!("-Wl,-rpath,{}", lib.display())).arg("-lzt").run()?;
+    shell.program(&program).arg(MODEL).arg(WEIGHTS).arg(scratch).run()
+}
+
 /// The samples, each with the same output: in C, in C++, under AddressSanitizer, under valgrind, in Go.
 pub(crate) fn test(shell: &Shell, _: &[String]) -> Result<()> {
     if !cfg!(target_os = "linux") {

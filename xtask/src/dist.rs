@@ -1,6 +1,6 @@
 //! `cargo xtask dist [-j N] [TARGET]…`: what a release hands on, in `target/artifacts`.
 //!
-//! Archives of the program, wheels, a bill of materials and SHA-256 sums. On Linux zig compiles the C and
+//! Archives of the program and of the C library, wheels, bills of materials and SHA-256 sums. On Linux zig compiles the C and
 //! links, so that everything runs on older systems than this one. The standard library of a target comes from
 //! `rustup`, all other tools from PyPI. twine and abi3audit check the wheels. The task tries what this machine can
 //! run: the programs, and its own wheel in a new environment without network.
@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::capi;
 use crate::corpus::hex;
 use crate::environment::{interpreter, make, once, unavailable};
 use crate::error::{Error, Result};
@@ -28,6 +29,7 @@ struct Target {
     /// The system that builds it, as [`env::consts::OS`] names it.
     host: &'static str,
     has_program: bool,
+    has_library: bool,
     /// The tag of its wheel. On systems other than Linux maturin knows it.
     wheel: Option<&'static str>,
 }
@@ -35,23 +37,23 @@ struct Target {
 const fn target(
     triple: &'static str,
     host: &'static str,
-    has_program: bool,
+    [has_program, has_library]: [bool; 2],
     wheel: Option<&'static str>,
 ) -> Target {
-    Target { triple, host, has_program, wheel }
+    Target { triple, host, has_program, has_library, wheel }
 }
 
-/// Programs for musl are static and run on every Linux: there is none for glibc. Python on Windows is built by
+/// Programs for musl are static and run on every Linux: there is none for glibc. The C library is for glibc. Python on Windows is built by
 /// MSVC: there is no wheel of mingw.
 const TARGETS: &[Target] = &[
-    target("x86_64-unknown-linux-gnu", "linux", false, Some("manylinux2014")),
-    target("aarch64-unknown-linux-gnu", "linux", false, Some("manylinux2014")),
-    target("x86_64-unknown-linux-musl", "linux", true, Some("musllinux_1_2")),
-    target("aarch64-unknown-linux-musl", "linux", true, Some("musllinux_1_2")),
-    target("x86_64-pc-windows-gnu", "linux", true, None),
-    target("x86_64-pc-windows-msvc", "windows", true, Some("")),
-    target("aarch64-apple-darwin", "macos", true, Some("")),
-    target("x86_64-apple-darwin", "macos", true, Some("")),
+    target("x86_64-unknown-linux-gnu", "linux", [false, true], Some("manylinux2014")),
+    target("aarch64-unknown-linux-gnu", "linux", [false, true], Some("manylinux2014")),
+    target("x86_64-unknown-linux-musl", "linux", [true, false], Some("musllinux_1_2")),
+    target("aarch64-unknown-linux-musl", "linux", [true, false], Some("musllinux_1_2")),
+    target("x86_64-pc-windows-gnu", "linux", [true, true], None),
+    target("x86_64-pc-windows-msvc", "windows", [true, true], Some("")),
+    target("aarch64-apple-darwin", "macos", [true, true], Some("")),
+    target("x86_64-apple-darwin", "macos", [true, true], Some("")),
 ];
 
 const TOOLS: &str =
@@ -149,13 +151,19 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         if target.has_program {
             build.program(target)?;
         }
+        if target.has_library {
+            build.library(target)?;
+        }
         if let Some(tag) = target.wheel {
             build.wheel(target, tag)?;
         }
     }
     build.check_wheels(&asked)?;
-    let path = build.out.join(format!("zt-{}.cdx.json", build.version));
-    fs::write(&path, format!("{:#}\n", sbom::checked(shell)?)).map_err(Error::file(&path))?;
+    for (top, name) in [(sbom::PROGRAM, "zt"), (sbom::LIBRARY, "zt-capi")] {
+        let path = build.out.join(format!("{name}-{}.cdx.json", build.version));
+        let document = format!("{:#}\n", sbom::checked(shell, top)?);
+        fs::write(&path, document).map_err(Error::file(&path))?;
+    }
     build.sums()?;
     for target in TARGETS {
         if !asked.iter().any(|asked| asked.triple == target.triple) {
@@ -166,9 +174,9 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// An archive, without its ending, and the folder in it.
-fn name(version: &str, triple: &str) -> String {
-    format!("zt-{version}-{triple}")
+/// An archive of `what`, without its ending, and the folder in it.
+fn name(what: &str, version: &str, triple: &str) -> String {
+    format!("{what}-{version}-{triple}")
 }
 
 /// `cargo-zigbuild SUBCOMMAND` for `triple`, whose C and linking are zig's.
@@ -270,7 +278,7 @@ impl<'s> Build<'s> {
         let built = builds.join(target.triple).join("dist").join(program);
         self.try_program(target, &built)?;
         self.documents()?;
-        let name = name(&self.version, target.triple);
+        let name = name("zt", &self.version, target.triple);
         let folder = builds.join(&name);
         empty(&folder)?;
         let copy = |from: &Path, to: &Path| {
@@ -282,10 +290,41 @@ impl<'s> Build<'s> {
             let within = document.strip_prefix(&self.documents).unwrap_or(&document);
             copy(&document, &folder.join(within))?;
         }
-        let suffix = if windows { "zip" } else { "tar.gz" };
-        let python = self.shell.program(&self.python).arg("-c").arg(PACK);
+        self.pack(target, &folder)
+    }
+
+    /// An archive of a folder, by the name of the folder.
+    fn pack(&self, target: &Target, folder: &Path) -> Result<()> {
+        let suffix = if target.triple.contains("windows") { "zip" } else { "tar.gz" };
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
         let archive = self.out.join(format!("{name}.{suffix}"));
+        let python = self.shell.program(&self.python).arg("-c").arg(PACK);
         python.arg(folder).arg(archive).arg(&self.time).run()
+    }
+
+    /// The C library, with URLs. On this machine's own target a C program is built with it, if gcc is there.
+    fn library(&self, target: &Target) -> Result<()> {
+        let (shell, builds, triple) = (self.shell, self.builds(), target.triple);
+        let cargo = match target.host {
+            // As the wheels: systems of 2014 and later.
+            "linux" if triple.ends_with("gnu") && triple.contains("linux") => {
+                zigbuild(shell, "rustc", &format!("{triple}.2.17"))?
+            }
+            "linux" => zigbuild(shell, "rustc", triple)?,
+            _ => shell.cargo("rustc --target").arg(triple),
+        };
+        let cargo = cargo.args("--profile dist --features remote --target-dir").arg(&builds);
+        capi::built(self.with_environment(cargo, ""), triple).run()?;
+        let folder = builds.join(name("zt-capi", &self.version, triple));
+        empty(&folder)?;
+        capi::lay_out(shell, &builds.join(triple).join("dist"), &folder)?;
+        let is_own = triple == format!("{}-unknown-linux-gnu", env::consts::ARCH);
+        if is_own && shell.program("gcc").arg("--version").succeeds() {
+            capi::try_sample(shell, &folder, &builds.join("sample"))?;
+        } else {
+            println!("dist: not tried: the C library for {triple}");
+        }
+        self.pack(target, &folder)
     }
 
     /// Tries a program that this machine can run.
@@ -377,7 +416,7 @@ mod tests {
     #[test]
     fn binstall_finds_the_archives_and_the_program_in_them() {
         let manifest = include_str!("../../crates/zt-cli/Cargo.toml");
-        let name = name("{ version }", "{ target }");
+        let name = name("zt", "{ version }", "{ target }");
         for part in [format!("/{name}.tar.gz\""), format!("/{name}.zip\""), format!("\"{name}/")] {
             assert!(manifest.contains(&part), "{part}");
         }

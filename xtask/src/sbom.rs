@@ -1,4 +1,5 @@
-//! `cargo xtask sbom`: the bill of materials of the program `zt`, as CycloneDX 1.5 in JSON.
+//! `cargo xtask sbom`: the bill of materials of the program `zt`, as CycloneDX 1.5 in JSON. A release has that of the C
+//! library, too.
 //!
 //! Names, versions, licences and checksums come from `Cargo.lock` and from cargo's metadata, for the
 //! program's own features and every target. It has no time and no serial number: the same lock file gives
@@ -16,35 +17,47 @@ use crate::dependencies::{Id, Package, packages, tree};
 use crate::error::{Error, Result};
 use crate::shell::Shell;
 
-const PROGRAM: &str = "zt-cli";
+pub(crate) const PROGRAM: &str = "zt-cli";
+
+/// The C library, with URLs as a release has it.
+pub(crate) const LIBRARY: &str = "zt-capi";
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
-    println!("{:#}", checked(shell)?);
+    println!("{:#}", checked(shell, PROGRAM)?);
     Ok(())
 }
 
 /// As a step of `ci`: makes the document, and checks that each component has all required fields.
 pub(crate) fn check(shell: &Shell) -> Result<()> {
-    let document = checked(shell)?;
-    let components = document["components"].as_array().map_or(0, Vec::len);
-    println!("sbom: {components} components of {PROGRAM}");
+    for top in [PROGRAM, LIBRARY] {
+        let document = checked(shell, top)?;
+        let components = document["components"].as_array().map_or(0, Vec::len);
+        println!("sbom: {components} components of {top}");
+    }
     Ok(())
 }
 
-pub(crate) fn checked(shell: &Shell) -> Result<Value> {
-    let all = tree(shell, &format!("-p {PROGRAM} --edges normal,build"))?;
-    let runs = tree(shell, &format!("-p {PROGRAM} --edges normal,no-proc-macro"))?;
-    let document = document(&packages(shell)?, &all, &runs);
+pub(crate) fn checked(shell: &Shell, top: &str) -> Result<Value> {
+    let package = format!("-p {top} --features {top}/remote");
+    let all = tree(shell, &format!("{package} --edges normal,build"))?;
+    let runs = tree(shell, &format!("{package} --edges normal,no-proc-macro"))?;
+    let document = document(top, &packages(shell)?, &all, &runs);
     Error::unless_empty("the bill of materials lacks", faults(&document))?;
     Ok(document)
 }
 
-fn document(packages: &BTreeMap<Id, Package>, all: &BTreeSet<Id>, runs: &BTreeSet<Id>) -> Value {
+fn document(
+    top: &str,
+    packages: &BTreeMap<Id, Package>,
+    all: &BTreeSet<Id>,
+    runs: &BTreeSet<Id>,
+) -> Value {
     let unknown = Package::default();
     let of = |id: &Id| packages.get(id).unwrap_or(&unknown);
-    let is_program = |id: &&Id| id.0 == PROGRAM;
-    let program = all.iter().find(is_program);
-    let components = all.iter().filter(|id| !is_program(id)).map(|id| {
+    let is_top = |id: &&Id| id.0 == top;
+    let kind = if top == LIBRARY { "library" } else { "application" };
+    let found = all.iter().find(is_top);
+    let components = all.iter().filter(|id| !is_top(id)).map(|id| {
         let mut component = component(id, of(id), "library");
         component["scope"] = json!(if runs.contains(id) { "required" } else { "excluded" });
         component
@@ -58,7 +71,7 @@ fn document(packages: &BTreeMap<Id, Package>, all: &BTreeSet<Id>, runs: &BTreeSe
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": { "component": program.map(|id| component(id, of(id), "application")) },
+        "metadata": { "component": found.map(|id| component(id, of(id), kind)) },
         "components": components.collect::<Vec<_>>(),
         "dependencies": dependencies.collect::<Vec<_>>(),
     })
@@ -159,7 +172,7 @@ mod tests {
 
     fn made(packages: &BTreeMap<Id, Package>) -> Value {
         let all = packages.keys().cloned().collect();
-        document(packages, &all, &BTreeSet::new())
+        document(PROGRAM, packages, &all, &BTreeSet::new())
     }
 
     #[test]

@@ -151,7 +151,8 @@ typedef struct zt_open_options {
 } zt_open_options;
 
 /* Bytes that functions of the caller read. Both functions may be called from any thread. `read_at` may be called from
- * several at once, and is never called beyond `byte_len`. They may call functions of this header, on other files. */
+ * several at once, and is never called beyond `byte_len`. They may call functions of this header, on other files. They
+ * return: an exception or a longjmp out of them ends the process. */
 typedef struct zt_source {
     size_t struct_size;
     void *user_data;

@@ -22,9 +22,9 @@ thread_local! {
 
 /// Does the work of a call. An error and a panic become a handle for the caller, if it wants one.
 pub(crate) fn call(error: Out<'_, *mut zt_error>, work: impl FnOnce() -> Result<()>) -> zt_status {
-    let failure = match caught(work) {
+    let failure = match caught(|| work().map_err(|error| zt_error::of(&error))) {
         Ok(Ok(())) => return ZT_OK,
-        Ok(Err(error)) => zt_error::of(&error),
+        Ok(Err(failure)) => failure,
         Err(panic) => zt_error::of_panic(&panic),
     };
     let status = failure.status();

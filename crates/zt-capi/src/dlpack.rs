@@ -96,6 +96,10 @@ enum Keeper {
     Copy(Elements<'static>),
 }
 
+/// Any thread gives an array back.
+const fn is_sent<T: Send>() {}
+const _: () = is_sent::<Keeper>();
+
 /// The values, lent if they can be, otherwise a copy if that is allowed.
 pub(crate) fn export(tensor: &zt_tensor, copy: bool, deleter: Deleter) -> Result<Box<Managed>> {
     let lent = tensor.lend_values();

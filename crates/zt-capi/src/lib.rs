@@ -33,3 +33,7 @@ pub use options::{
 pub use report::zt_report;
 pub use tensor::zt_tensor;
 pub use writer::zt_writer;
+
+/// Threads share handles, which C cannot check.
+const fn are_shared<T: Send + Sync>() {}
+const _: () = are_shared::<(zt_file, zt_tensor, zt_writer, zt_report, zt_error)>();

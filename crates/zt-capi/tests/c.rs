@@ -503,6 +503,31 @@ fn functions_of_the_caller_are_a_source() {
 }
 
 #[test]
+fn one_file_serves_many_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.zt");
+    write(&path, &WRITE);
+    let file = File::open(&path, &zt_open_options { map: 1, ..OPTIONS }).unwrap();
+    let shared = file.get().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let rows = unsafe { zt_file_tensor(Some(shared), c"rows".as_ptr()).as_ref() };
+                    assert_eq!(read::<f32>(rows, 0, 100), values());
+                    let (mut data, mut len) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+                    assert_eq!(
+                        zt_tensor_borrow(rows, Some(&mut data), Some(&mut len), None),
+                        ZT_OK
+                    );
+                    assert_eq!(unsafe { len.assume_init() }, 400);
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn an_unfinished_file_is_no_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.zt");
