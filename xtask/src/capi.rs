@@ -185,6 +185,22 @@ pub(crate) fn test(shell: &Shell, _: &[String]) -> Result<()> {
         &fixed,
     )?;
     let cpp = compile("g++", "list.cpp", "list-cpp", "-std=c++17", &shared)?;
+    for page in ["README.md", "crates/zt-capi/README.md"] {
+        let path = shell.root().join(page);
+        let text = fs::read_to_string(&path).map_err(Error::file(&path))?;
+        let block = text.split_once("```c\n").and_then(|(_, rest)| rest.split_once("```"));
+        let block = block.ok_or_else(|| Error::Usage(format!("{page} has no code in C")))?.0;
+        let source = folder.join("page.c");
+        let includes = "#include <stdio.h>\n#include <stdlib.h>\n#include <zt.h>\n";
+        write(
+            &source,
+            &format!("{includes}int main(void) {{\n{block}return values == NULL;\n}}\n"),
+        )?;
+        // A page shows what it gets.
+        let flags = "-std=c11 -Wno-unused-variable -Wno-unused-but-set-variable";
+        let gcc = shell.program("gcc").args(WARNINGS).args(flags).arg(&source).arg("-o");
+        gcc.arg(folder.join("page")).args(&cflags).args(&shared).run()?;
+    }
     let out = folder.join("out");
     let run = |program: Program| -> Result<String> {
         empty(&out)?;
