@@ -205,9 +205,9 @@ impl zt_tensor {
 
     /// What holds the lent values of this tensor, beside its handle.
     pub(crate) fn keeper(&self) -> Kept {
-        let maps = self.parts.iter().filter_map(|part| part.map.get());
-        let map = maps.map(|(map, _)| Arc::clone(map)).next();
-        Kept(self.file.clone(), map)
+        let data = self.parts.iter().find(|part| part.role.as_c_str() == c"data");
+        let map = data.and_then(|part| part.map.get());
+        Kept(self.file.clone(), map.map(|(map, _)| Arc::clone(map)))
     }
 
     /// Fills `out` with the values of the tensor, or of a part of it.

@@ -1,4 +1,5 @@
 //! The functions, called as C calls them.
+#![cfg(all(feature = "all-kinds", feature = "zstd"))]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,5 @@
 //! Calls in any order over files of the corpus, by the body of the fuzz target.
+#![cfg(all(feature = "all-kinds", feature = "zstd"))]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod body;

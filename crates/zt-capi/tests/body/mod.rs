@@ -3,7 +3,12 @@
 //!
 //! Input: the number of bytes that decide, these bytes, and a file. No call may be ZT_PANIC, and handles of failed calls
 //! are NULL. Memory is exactly as long as a call is told, so AddressSanitizer sees what goes beyond.
-#![allow(clippy::undocumented_unsafe_blocks, reason = "a fuzzer calls as C does")]
+#![allow(
+    clippy::undocumented_unsafe_blocks,
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    reason = "a fuzzer calls as C does, and its files are small"
+)]
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -212,7 +217,7 @@ impl Program<'_> {
             8 => self.component(decisions),
             9 => {
                 let mut json = MaybeUninit::uninit();
-                let is_of_file = decisions.byte() % 2 == 0;
+                let is_of_file = decisions.byte().is_multiple_of(2);
                 let is_there = checked(|error| {
                     if is_of_file {
                         return zt_file_attributes(self.file(), Some(&mut json), error);
@@ -350,7 +355,7 @@ impl Program<'_> {
                 zt_part {
                     tensor,
                     ranges: &range,
-                    range_count: (decisions.byte() % 4 == 0).into(),
+                    range_count: decisions.byte().is_multiple_of(4).into(),
                     data: memory[start..].as_mut_ptr().cast(),
                     byte_len,
                     dtype,
@@ -371,7 +376,7 @@ impl Program<'_> {
 
     fn write(&mut self, decisions: &mut Decisions<'_>) {
         let what = decisions.byte();
-        if what % 8 == 0 || self.writer.is_null() {
+        if what.is_multiple_of(8) || self.writer.is_null() {
             unsafe { zt_writer_free(Some(&mut self.writer)) };
             let options = zt_write_options {
                 struct_size: size_of::<zt_write_options>(),
