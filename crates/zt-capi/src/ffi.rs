@@ -19,7 +19,7 @@ use crate::border::{Out, call, give, given, misuse, place, value};
 use crate::convert::{Wanted, convert};
 use crate::dlpack::{self, DLManagedTensorVersioned, Managed};
 use crate::dtype::{self, zt_dtype};
-use crate::error::{NAMES, zt_error, zt_status};
+use crate::error::{NAMES, ZT_MISUSE, ZT_OK, zt_error, zt_status};
 use crate::file::{Opening, zt_file};
 use crate::json;
 use crate::options::{
@@ -551,26 +551,26 @@ pub unsafe extern "C" fn zt_parts_read(
     call(error, || {
         // SAFETY: the caller's.
         let (parts, options) = unsafe { (array_mut(parts, count, "parts")?, growing(options)?) };
+        // Of all parts, if two share memory.
+        parts.iter_mut().for_each(|part| part.status = ZT_MISUSE);
         expect_apart(parts)?;
-        let (mut jobs, mut places, mut first) = (Vec::new(), Vec::new(), None);
-        for part in parts {
+        let (mut jobs, mut places, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, part) in parts.iter_mut().enumerate() {
             // SAFETY: the tensor, the ranges and the memory are the caller's. No two parts share memory.
             match unsafe { job(part) } {
                 Ok(job) => {
                     jobs.push(job);
-                    places.push(&mut part.status);
+                    places.push((at, &mut part.status));
                 }
-                Err(error) => {
-                    part.status = zt_error::of(&error).status();
-                    first.get_or_insert(error);
-                }
+                Err(error) => failed.push((at, error)),
             }
         }
-        for (status, done) in places.into_iter().zip(parts::read(jobs, &options)) {
-            *status = done.as_ref().map_or_else(|error| zt_error::of(error).status(), |()| 0);
-            first = first.or(done.err());
+        for ((at, status), done) in places.into_iter().zip(parts::read(jobs, &options)) {
+            *status = done.as_ref().map_or_else(|error| zt_error::of(error).status(), |()| ZT_OK);
+            failed.extend(done.err().map(|error| (at, error)));
         }
-        first.map_or(Ok(()), Err)
+        let first = failed.into_iter().min_by_key(|(at, _)| *at);
+        first.map_or(Ok(()), |(_, error)| Err(error))
     })
 }
 

@@ -45,19 +45,21 @@ pub(crate) fn read(jobs: Vec<Job<'_>>, options: &zt_read_options) -> Vec<Result<
         let found = found.and_then(|byte_len| expect_len(job.out, byte_len));
         match found.and_then(|()| job.tensor.tensor()) {
             Err(error) => *result = Err(job.tensor.blame(error)),
-            Ok(tensor) if is_plain && job.is_direct() => direct.push((tensor, job.out, result)),
+            Ok(tensor) if is_plain && job.is_direct() => {
+                direct.push((job.tensor, tensor, job.out, result));
+            }
             Ok(tensor) => {
                 planned.push((tensor, job.tensor, job.slices, job.dtype, job.out, result))
             }
         }
     }
     let (mut wanted, mut places) = (Vec::new(), Vec::new());
-    for (tensor, out, result) in direct {
+    for (handle, tensor, out, result) in direct {
         wanted.push((tensor, "data", out));
-        places.push(result);
+        places.push((handle, result));
     }
-    for (place, read) in places.into_iter().zip(file.read_many_into(wanted)) {
-        *place = read;
+    for ((handle, place), read) in places.into_iter().zip(file.read_many_into(wanted)) {
+        *place = read.map_err(|error| handle.blame(error));
     }
     let parts = planned.iter().map(|(tensor, _, slices, ..)| (*tensor, slices.clone()));
     let mut plan = file.plan(parts.collect::<Vec<_>>()).page_cache(options.past_cache == 0);
@@ -69,7 +71,8 @@ pub(crate) fn read(jobs: Vec<Job<'_>>, options: &zt_read_options) -> Vec<Result<
     }
     let done = plan.for_each(|at, dense| {
         if let Some((_, tensor, _, dtype, out, result)) = planned.get_mut(at) {
-            **result = dense.and_then(|dense| tensor.fill(dense, *dtype, out));
+            let filled = dense.and_then(|dense| tensor.fill(dense, *dtype, out));
+            **result = filled.map_err(|error| tensor.blame(error));
         }
         Ok::<(), Error>(())
     });

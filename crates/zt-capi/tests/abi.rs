@@ -134,6 +134,28 @@ fn structs_of_code() -> Vec<String> {
     found
 }
 
+/// `ZT_OK = 0`, in the order of the header.
+fn constants() -> Vec<String> {
+    let text = header();
+    let enums = text.split("enum {").skip(1).map(|it| it.split_once('}').unwrap().0);
+    let constants = enums.flat_map(|body| body.split(','));
+    constants.map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+}
+
+#[test]
+fn the_header_has_the_numbers_of_the_code() {
+    let (found, code) = (constants(), read("src/error.rs"));
+    let statuses = code.lines().filter_map(|line| line.strip_prefix("pub const "));
+    for status in statuses.map(|line| line.replace(": zt_status", "").replace(';', "")) {
+        assert!(found.contains(&status), "{status}");
+    }
+    let dtypes = zt::DType::ALL.into_iter().zip(1..);
+    for dtype in dtypes.map(|(it, number)| format!("ZT_{} = {number}", it.as_str().to_uppercase()))
+    {
+        assert!(found.contains(&dtype), "{dtype}");
+    }
+}
+
 #[test]
 fn the_header_declares_what_the_library_has() {
     assert_eq!(of_header(), of_code());
@@ -143,7 +165,7 @@ fn the_header_declares_what_the_library_has() {
 /// A change of this list is a change for every program that is linked: a line may only be added.
 #[test]
 fn the_recorded_functions_are_those_of_the_header() {
-    let found = [of_header(), structs_of_header()].concat().join("\n") + "\n";
+    let found = [of_header(), structs_of_header(), constants()].concat().join("\n") + "\n";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("abi.txt"), &found).unwrap();
     }

@@ -376,6 +376,15 @@ fn an_error_has_a_code_and_a_place() {
 }
 
 #[test]
+fn types_have_the_numbers_of_their_order() {
+    for (dtype, number) in zt::DType::ALL.into_iter().zip(1..) {
+        assert_eq!(text(zt_dtype_name(number)), dtype.as_str());
+        assert_eq!(zt_dtype_byte_len(number), dtype.byte_len());
+    }
+    assert_eq!((text(zt_dtype_name(0)), zt_dtype_byte_len(14)), ("none".into(), 0));
+}
+
+#[test]
 fn null_is_misuse_everywhere() {
     unsafe {
         assert_eq!(zt_file_open(ptr::null(), ptr::null(), None, None), ZT_MISUSE);
