@@ -75,7 +75,8 @@ pub(super) fn run(
     let mut all = Vec::new();
     for file in arguments.files.given() {
         let sealed = seals::make(file, None, Some(&signed.0), threads, remote);
-        let Sealed { made, file: sealed, .. } = sealed.map_err(|failure| failure.with_path(file))?;
+        let Sealed { made, file: sealed, .. } =
+            sealed.map_err(|failure| failure.with_path(file))?;
         if !output.json {
             output.warnings_about(file, &made.warnings);
         }
