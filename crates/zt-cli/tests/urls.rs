@@ -762,7 +762,7 @@ fn a_proof_by_url_reads_the_tensor_or_the_leaves_of_the_rows() {
     let (path, seal, signature) = (out("m.safetensors"), out("m.seal"), out("m.sig"));
     common::of_sizes(&dir.path().join("m.safetensors"), &[("b", 100), ("c", 20 << 20)]);
     let mut right = fs::read(&path).unwrap();
-    for (at, byte) in right.iter_mut().enumerate().skip(1000) {
+    for (at, byte) in (0u32..).zip(&mut right).skip(1000) {
         *byte = (at / 7 % 251) as u8;
     }
     fs::write(&path, &right).unwrap();
