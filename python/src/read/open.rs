@@ -121,7 +121,7 @@ fn read_as<T: Send>(
     source: &Bound<'_, PyAny>,
     most: u64,
     storage_options: Option<&Bound<'_, PyDict>>,
-    read: impl Fn(&[u8]) -> zt::Result<T> + Send,
+    read: impl FnOnce(&[u8]) -> zt::Result<T> + Send,
 ) -> Result<T> {
     let Some(path) = path_of(source)? else {
         let bytes: PyBackedBytes = source.extract()?;
