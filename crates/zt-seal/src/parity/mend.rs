@@ -76,13 +76,27 @@ pub fn mend_with_parity(
         let spool = Spool::new(files.path(), layout.block);
         let mut restoring =
             Restoring { layout: &layout, opened: &opened, options, spool, rows: HashMap::new() };
-        let mut left = Vec::new();
+        let (mut left, mut wrong_after) = (Vec::new(), Vec::new());
         if !groups.is_empty() {
             let parity = parity()?;
             let records = Records::open(&*parity, &layout)?;
+            // Which leaves have too few blocks is known before anything is computed.
+            let mut enough = Vec::new();
             for group in groups {
-                left.extend(restoring.group(&records, group, &lost)?.into_iter().filter(is_wanted));
+                let (members, wrong) = restoring.wrong(group, &lost);
+                let blocks = records.whole(group, wrong.len())?;
+                if blocks.len() < wrong.len() {
+                    let wrong = wrong.iter().filter_map(|at| members.get(*at).copied());
+                    left.extend(wrong.filter(is_wanted));
+                } else {
+                    enough.push((group, blocks));
+                }
             }
+            for (group, blocks) in enough.into_iter().take_while(|_| left.is_empty()) {
+                let stays = restoring.group(&records, group, &lost, blocks)?;
+                wrong_after.extend(stays.into_iter().filter(is_wanted));
+            }
+            left.append(&mut wrong_after);
         }
         let damage = |member: &Member| {
             let at = wanted.iter().position(|at| *at == member.file);
@@ -165,23 +179,26 @@ struct Restoring<'r> {
 }
 
 impl Restoring<'_> {
-    /// Computes the wrong leaves of a group. Returns those that stay wrong.
+    /// The leaves of a group, and the numbers of the wrong ones among them.
+    fn wrong(&self, group: u64, lost: &BTreeSet<u64>) -> (Vec<Member>, Vec<usize>) {
+        let members = self.layout.members(group);
+        let is_lost =
+            |member: &Member| lost.contains(&self.layout.number(member.file, member.leaf));
+        let wrong = members.iter().enumerate().filter(|(_, it)| is_lost(it)).map(|(at, _)| at);
+        let wrong = wrong.collect();
+        (members, wrong)
+    }
+
+    /// Computes the wrong leaves of a group from as many blocks. Returns those that stay wrong.
     fn group(
         &mut self,
         records: &Records<'_>,
         group: u64,
         lost: &BTreeSet<u64>,
+        blocks: Vec<usize>,
     ) -> Result<Vec<Member>> {
-        let members = self.layout.members(group);
-        let is_lost =
-            |member: &Member| lost.contains(&self.layout.number(member.file, member.leaf));
-        let wrong: Vec<usize> =
-            members.iter().enumerate().filter(|(_, it)| is_lost(it)).map(|(at, _)| at).collect();
+        let (members, wrong) = self.wrong(group, lost);
         let all = || wrong.iter().filter_map(|at| members.get(*at).copied());
-        let blocks = records.whole(group, wrong.len())?;
-        if blocks.len() < wrong.len() {
-            return Ok(all().collect());
-        }
         let decoding = Decoding { records, group, members: &members, wrong: &wrong, blocks };
         let recovery = zt::container::memory::in_memory(records.recovery);
         let (columns, at_a_time) = self.layout.columns(recovery, self.options.threads);
