@@ -186,15 +186,17 @@ fn summed(
     partial: &mut Partial,
     options: &DownloadOptions<'_>,
 ) -> Result<Fetched> {
-    let (expected, proof) = match options.expected {
-        Some((sha256, proof)) => (Some(sha256), proof),
-        None => proof::find(url, remote, &options.remote)?,
-    };
     let mut hasher = Sha256::new();
     let mut kept = partial.kept(options.progress, |_, bytes| {
         hasher.update(bytes);
         Ok(true)
     })?;
+    // The bytes come while the sum is looked for, which takes some requests one after the other.
+    announce(remote, kept);
+    let (expected, proof) = match options.expected {
+        Some((sha256, proof)) => (Some(sha256), proof),
+        None => proof::find(url, remote, &options.remote)?,
+    };
     loop {
         let append = |bytes: &[u8]| partial.append(bytes);
         let hash = move |pieces: Receiver<Bytes>| {
@@ -242,6 +244,12 @@ fn expect_no_page(remote: &Remote) -> Result<()> {
     Ok(())
 }
 
+/// Begins to fetch the bytes from `start` on.
+fn announce(remote: &Remote, start: u64) {
+    let rest = remote.byte_len().saturating_sub(start);
+    remote.will_read_all(&[Span::new(start, rest).unwrap_or_default()]);
+}
+
 /// Fetches the bytes from `start` on. `first` gets each piece on this thread, and `second` gets all of them on another
 /// one.
 fn transfer<T: Send>(
@@ -251,10 +259,7 @@ fn transfer<T: Send>(
     first: impl FnMut(&[u8]) -> Result<()>,
     second: impl FnOnce(Receiver<Bytes>) -> Result<T> + Send,
 ) -> Result<T> {
-    let byte_len = remote.byte_len();
-    if let Some(rest) = Span::new(start, byte_len.strict_sub(start)) {
-        remote.will_read_all(&[rest]);
-    }
+    announce(remote, start);
     thread::scope(|scope| {
         let (give, pieces) = sync_channel::<Bytes>(AHEAD);
         let taken = scope.spawn(move || second(pieces));
