@@ -167,10 +167,12 @@ ZT_API zt_status zt_file_open(const char *location, const zt_open_options *optio
 
 /* Opens a file that is in memory. Without `copy` the memory is lent: it stays and does not change until the file is
  * closed and every DLPack tensor of it is given back. */
-ZT_API zt_status zt_file_open_memory(const void *data, size_t byte_len, bool copy, const zt_open_options *options, zt_file **file, zt_error **error);
+ZT_API zt_status zt_file_open_memory(const void *data, size_t byte_len, bool copy, const zt_open_options *options,
+                zt_file **file, zt_error **error);
 
 /* Opens a file that functions of the caller read. The struct is copied. */
-ZT_API zt_status zt_file_open_source(const zt_source *source, const zt_open_options *options, zt_file **file, zt_error **error);
+ZT_API zt_status zt_file_open_source(const zt_source *source, const zt_open_options *options, zt_file **file,
+                zt_error **error);
 
 /* Closes a file. Its tensors, texts and lent values are gone; DLPack tensors stay. */
 ZT_API void zt_file_close(zt_file **file);
@@ -255,17 +257,20 @@ ZT_API zt_status zt_tensor_borrow(const zt_tensor *tensor, const void **data, si
 ZT_API zt_status zt_tensor_read(const zt_tensor *tensor, zt_dtype dtype, void *data, size_t byte_len, zt_error **error);
 
 /* Copies `count` places of the first dimension from `first` on. Only these are read and decoded. */
-ZT_API zt_status zt_tensor_rows(const zt_tensor *tensor, uint64_t first, uint64_t count, zt_dtype dtype, void *data, size_t byte_len, zt_error **error);
+ZT_API zt_status zt_tensor_rows(const zt_tensor *tensor, uint64_t first, uint64_t count, zt_dtype dtype, void *data,
+                size_t byte_len, zt_error **error);
 
 /* Copies a part: a range for each of the first dimensions, and all of the others. */
-ZT_API zt_status zt_tensor_slice(const zt_tensor *tensor, const zt_range *ranges, size_t range_count, zt_dtype dtype, void *data, size_t byte_len, zt_error **error);
+ZT_API zt_status zt_tensor_slice(const zt_tensor *tensor, const zt_range *ranges, size_t range_count, zt_dtype dtype,
+                void *data, size_t byte_len, zt_error **error);
 
 /* From <dlpack/dlpack.h> 1.0 or later. */
 struct DLManagedTensorVersioned;
 
 /* The values for a library with DLPack: lent as by zt_tensor_borrow and read-only, otherwise a copy if `copy` is true.
  * The consumer calls its deleter once, from any thread, also after the file was closed. */
-ZT_API zt_status zt_tensor_dlpack(const zt_tensor *tensor, bool copy, struct DLManagedTensorVersioned **managed, zt_error **error);
+ZT_API zt_status zt_tensor_dlpack(const zt_tensor *tensor, bool copy, struct DLManagedTensorVersioned **managed,
+                zt_error **error);
 
 /* Stored parts of a tensor: one with the role "data" if it is dense; "values" and "indices" of sparse ones. */
 typedef struct zt_component {
@@ -286,10 +291,12 @@ ZT_API size_t zt_tensor_component_count(const zt_tensor *tensor);
 ZT_API zt_status zt_tensor_component(const zt_tensor *tensor, size_t index, zt_component *component, zt_error **error);
 
 /* Lends the bytes of a component, little-endian, as zt_tensor_borrow does. */
-ZT_API zt_status zt_tensor_component_borrow(const zt_tensor *tensor, size_t index, const void **data, size_t *byte_len, zt_error **error);
+ZT_API zt_status zt_tensor_component_borrow(const zt_tensor *tensor, size_t index, const void **data, size_t *byte_len,
+                zt_error **error);
 
 /* Copies a component, decoded, in the byte order of this machine. `byte_len` is exactly that of zt_tensor_component. */
-ZT_API zt_status zt_tensor_component_read(const zt_tensor *tensor, size_t index, void *data, size_t byte_len, zt_error **error);
+ZT_API zt_status zt_tensor_component_read(const zt_tensor *tensor, size_t index, void *data, size_t byte_len,
+                zt_error **error);
 
 /* A tensor or a part of one, and the memory for its values. */
 typedef struct zt_part {
@@ -347,14 +354,16 @@ typedef struct zt_object {
 } zt_object;
 
 /* Begins a .zt file. It appears under its name when the writer finishes, complete, or never. */
-ZT_API zt_status zt_writer_create(const char *path, const zt_write_options *options, zt_writer **writer, zt_error **error);
+ZT_API zt_status zt_writer_create(const char *path, const zt_write_options *options, zt_writer **writer,
+                zt_error **error);
 
 /* Sets the attributes of the file: a JSON object. */
 ZT_API zt_status zt_writer_set_attributes(zt_writer *writer, const char *json, zt_error **error);
 
 /* Adds a dense tensor: its values row by row. They may change once the call returns. A tensor that is refused leaves
  * the writer as it was; after ZT_IO every call fails. */
-ZT_API zt_status zt_writer_add(zt_writer *writer, const zt_object *object, const void *data, size_t byte_len, zt_error **error);
+ZT_API zt_status zt_writer_add(zt_writer *writer, const zt_object *object, const void *data, size_t byte_len,
+                zt_error **error);
 
 /* Begins a dense tensor whose bytes come in pieces. Until zt_writer_end the writer takes nothing else. */
 ZT_API zt_status zt_writer_begin(zt_writer *writer, const zt_object *object, zt_error **error);
@@ -388,7 +397,8 @@ typedef struct zt_convert_options {
 
 /* Writes a file, a set, a folder or a URL of any kind as one file of any kind that is written (zt, safetensors, gguf,
  * npy, npz, squizd), all of it or nothing. Memory is bounded. *warnings, unless NULL, gets a report. */
-ZT_API zt_status zt_convert(const char *from, const char *to, const zt_convert_options *options, zt_report **warnings, zt_error **error);
+ZT_API zt_status zt_convert(const char *from, const char *to, const zt_convert_options *options, zt_report **warnings,
+                zt_error **error);
 
 #ifdef __cplusplus
 }
