@@ -86,7 +86,7 @@ impl<'s> Layout<'s> {
 
     /// The leaves of the largest group.
     fn largest(&self) -> u64 {
-        self.leaves.checked_div_ceil(self.groups)
+        self.leaves.div_ceil(self.groups.max(1))
     }
 
     /// The leaves of a group, in their order.
@@ -125,17 +125,6 @@ impl<'s> Layout<'s> {
         let starts = (0..self.block).step_by(len);
         let columns = starts.map(|at| at..at.saturating_add(len).min(self.block));
         (columns.collect(), cores)
-    }
-}
-
-/// `u64::div_ceil` of a divisor that may be zero.
-trait CheckedDivCeil {
-    fn checked_div_ceil(self, by: Self) -> Self;
-}
-
-impl CheckedDivCeil for u64 {
-    fn checked_div_ceil(self, by: u64) -> u64 {
-        if by == 0 { 0 } else { self.div_ceil(by) }
     }
 }
 
