@@ -4,7 +4,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use zt::container::memory::{in_memory, read_whole};
+use zt::container::memory::{in_memory, read_whole, zeroed};
 use zt::foreign::on_all_cores;
 use zt::formats::dense_byte_len;
 use zt::{Blob, Component, FloatType, Object, Result, Source, Span};
@@ -105,7 +105,7 @@ impl Computed {
         on_all_cores(parts, |(part, bytes)| {
             // Neighbouring lines of a transposed weight are made of the same bytes.
             let chunk = if self.formula.is_transposed() { BLOCK } else { CHUNK };
-            let mut values = vec![0f32; in_memory(chunk)];
+            let mut values: Vec<f32> = zeroed(chunk)?;
             let mut rest = bytes;
             for part in self.formula.parts(part, chunk) {
                 let count = in_memory(part.end.strict_sub(part.start));
@@ -115,7 +115,7 @@ impl Computed {
                 self.float.write(values, bytes);
                 rest = left;
             }
-            Ok::<_, zt::Error>(())
+            Ok(())
         })?;
         Ok(())
     }
