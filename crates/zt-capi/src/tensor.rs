@@ -8,8 +8,8 @@ use std::sync::{Arc, OnceLock};
 use memmap2::Mmap;
 use zt::formats::dense_byte_len;
 use zt::{
-    ByteOrder, Bytes, Component, DType, Dense, Encoding, Entry, Error, ErrorKind, File, Result,
-    Signature, Slice, Tensor, codes,
+    ByteOrder, Component, DType, Dense, Encoding, Entry, Error, ErrorKind, File, Result, Signature,
+    Slice, Source, Span, Tensor, codes,
 };
 
 use crate::border::misuse;
@@ -32,14 +32,31 @@ pub struct zt_tensor {
     pub(crate) dtype: zt_dtype,
     attributes: OnceLock<CString>,
     parts: Box<[Part]>,
+    /// The component whose elements are the values as this machine has them, and the bytes of an element.
+    values: Option<(usize, usize)>,
 }
 
 /// A component.
 pub(crate) struct Part {
     pub(crate) role: CString,
     pub(crate) logical_type: Option<CString>,
-    /// The map that lends it, once it was asked for.
-    map: OnceLock<(Arc<Mmap>, Range<usize>)>,
+    /// What lends it, once its digest was compared.
+    lender: OnceLock<Lender>,
+}
+
+/// Where bytes lie that are lent.
+enum Lender {
+    Source(Arc<dyn Source>, Span),
+    Map(Arc<Mmap>, Range<usize>),
+}
+
+impl Lender {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Lender::Source(source, span) => source.slice(*span),
+            Lender::Map(map, range) => map.get(range.clone()),
+        }
+    }
 }
 
 /// What holds lent values in memory.
@@ -61,10 +78,17 @@ impl zt_tensor {
         let part = |(role, component): (&str, &Component)| Part {
             role: c_text(role),
             logical_type: component.logical_type.as_deref().map(c_text),
-            map: OnceLock::new(),
+            lender: OnceLock::new(),
         };
+        let values = tensor.filter(|it| it.format() == "dense" && it.fault().is_none());
+        let values = values.and_then(|tensor| {
+            let at = tensor.components().position(|(role, _)| role == "data")?;
+            let dtype = tensor.component("data").ok()?.dtype.filter(|it| dtype::is_native(*it))?;
+            Some((at, dtype.byte_len()))
+        });
         Some(zt_tensor {
             at,
+            values,
             path: path.cloned(),
             maps: maps.cloned(),
             name: c_text(entry.name()),
@@ -142,19 +166,13 @@ impl zt_tensor {
 
     /// The values, if they lie in memory as this machine has them.
     pub(crate) fn lend_values(&self) -> Result<&[u8]> {
-        let tensor = self.tensor()?;
-        if let Some(fault) = tensor.fault() {
-            return Err(fault.clone());
-        }
-        let data = || self.parts.iter().position(|part| part.role.as_c_str() == c"data");
-        let at = Some(tensor.format()).filter(|format| *format == "dense").and_then(|_| data());
-        let component = tensor.components().nth(at.unwrap_or(usize::MAX));
-        let element = component.and_then(|(_, component)| component.dtype);
-        let (Some(at), Some(element)) = (at, element.filter(|it| dtype::is_native(*it))) else {
-            return Err(self.error(ErrorKind::Unsupported, "its values take a copy: read them"));
+        let Some((at, width)) = self.values else {
+            let fault = self.tensor()?.fault().cloned();
+            let copied = || self.error(ErrorKind::Unsupported, "its values take a copy: read them");
+            return Err(fault.unwrap_or_else(copied));
         };
         let bytes = self.lend(at)?;
-        if !bytes.is_empty() && !bytes.as_ptr().addr().is_multiple_of(element.byte_len()) {
+        if !bytes.is_empty() && !bytes.as_ptr().addr().is_multiple_of(width) {
             let message = "its values are not aligned in the file: read them";
             return Err(self.error(ErrorKind::Unsupported, message));
         }
@@ -164,9 +182,17 @@ impl zt_tensor {
     /// The bytes of a component, if they lie in memory as they are decoded. Their digest is compared the first time.
     pub(crate) fn lend(&self, at: usize) -> Result<&[u8]> {
         let part = self.part(at)?;
-        if let Some((map, range)) = part.map.get() {
-            return map.get(range.clone()).ok_or_else(|| self.lends_none());
-        }
+        let lender = match part.lender.get() {
+            Some(lender) => lender,
+            None => {
+                let found = self.lender(at)?;
+                part.lender.get_or_init(|| found)
+            }
+        };
+        lender.bytes().ok_or_else(|| self.lends_none())
+    }
+
+    fn lender(&self, at: usize) -> Result<Lender> {
         let (tensor, role, component) = self.component(at)?;
         let is_plain =
             component.blob.encoding == Encoding::Raw && component.byte_order == ByteOrder::Little;
@@ -175,27 +201,15 @@ impl zt_tensor {
         }
         let (source, span) = tensor.stored_bytes(role)?;
         if source.slice(span).is_some() {
-            return match tensor.bytes(role)? {
-                Bytes::Borrowed(bytes) => Ok(bytes),
-                Bytes::Owned(_) => Err(self.lends_none()),
-            };
+            tensor.verify(role)?;
+            return Ok(Lender::Source(source, span));
         }
         let maps = self.maps.as_ref().ok_or_else(|| self.lends_none())?;
-        let stored = tensor.stored_in(role)?.ok_or_else(|| self.lends_none())?;
-        if stored.1.is_empty() {
-            return Ok(&[]);
-        }
+        let (file, span) = tensor.stored_in(role)?.ok_or_else(|| self.lends_none())?;
         tensor.verify(role)?;
-        let found = maps.of(stored.0).and_then(|map| {
-            let start = usize::try_from(stored.1.offset()).ok()?;
-            let end = usize::try_from(stored.1.end()).ok()?;
-            map.get(start..end).is_some().then_some((map, start..end))
-        });
-        let (map, range) = match found {
-            Some(found) => part.map.get_or_init(|| found),
-            None => return Err(self.lends_none()),
-        };
-        map.get(range.clone()).ok_or_else(|| self.lends_none())
+        let map = maps.of(file).ok_or_else(|| self.lends_none())?;
+        let place = |offset| usize::try_from(offset).map_err(|_| self.lends_none());
+        Ok(Lender::Map(map, place(span.offset())?..place(span.end())?))
     }
 
     fn lends_none(&self) -> Error {
@@ -206,8 +220,11 @@ impl zt_tensor {
     /// What holds the lent values of this tensor, beside its handle.
     pub(crate) fn keeper(&self) -> Kept {
         let data = self.parts.iter().find(|part| part.role.as_c_str() == c"data");
-        let map = data.and_then(|part| part.map.get());
-        Kept(self.file.clone(), map.map(|(map, _)| Arc::clone(map)))
+        let map = data.and_then(|part| match part.lender.get()? {
+            Lender::Map(map, _) => Some(Arc::clone(map)),
+            Lender::Source(..) => None,
+        });
+        Kept(self.file.clone(), map)
     }
 
     /// Fills `out` with the values of the tensor, or of a part of it.
