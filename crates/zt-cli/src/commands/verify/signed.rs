@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use zt::{Error, HashOptions, codes};
+use zt::{Error, HashOptions, Warning, codes};
 use zt_model::Beside;
 use zt_model::seal::{Comparison, FileState, Proof, PublicKey, SignatureFault, Statement};
 
@@ -45,7 +45,7 @@ struct ModelBody<'a> {
 /// What differs, with the keys of every problem first. It is also listed if the content holds.
 #[derive(Serialize)]
 struct Problem<'a> {
-    code: &'a str,
+    code: &'static str,
     message: String,
     file: String,
     object: Option<&'a str>,
@@ -181,7 +181,7 @@ impl Found<'_> {
             if held.is_empty() {
                 output.problem(problem.code, &problem.message);
             } else if !output.json {
-                output.note(&problem.message);
+                output.warnings(&[Warning::new(problem.code, problem.message.as_str())]);
             }
         }
         if let Some(more @ 1..) = problems.len().checked_sub(TOLD).filter(|_| is_told) {
