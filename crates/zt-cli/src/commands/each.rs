@@ -50,7 +50,7 @@ pub(crate) fn each_of(
     let mut to =
         Answer { output, heading: None, is_first: true, documents: is_list.then(Vec::new) };
     let mut exit = Exit::Ok;
-    let mut is_answered = false;
+    let (mut is_answered, mut all_open) = (false, true);
     for found in found {
         let path = found.path.clone();
         let mut opened = open(found);
@@ -66,6 +66,7 @@ pub(crate) fn each_of(
             input.expect_all_used()?;
         }
         is_answered = true;
+        all_open &= opened.is_ok();
         to.heading = is_list.then(|| path.display().to_string());
         match answer(&path, opened, &mut to) {
             Ok(of_file) => {
@@ -83,7 +84,10 @@ pub(crate) fn each_of(
     if !is_answered {
         input.select.expect_some([])?;
     }
-    input.expect_all_used()?;
+    // A file that did not open may be the delta, or have the names.
+    if all_open {
+        input.expect_all_used()?;
+    }
     if to.output.json
         && let Some(documents) = &to.documents
     {
