@@ -90,7 +90,7 @@ def main():
         (model / "a").mkdir(parents=True)
         weights = model / "model.safetensors"
         weights.write_bytes((DATA / "two-moons.safetensors").read_bytes())
-        # The order of names and that of paths differ.
+        # Names are sorted in another order than paths.
         for name in ("a/b", "a-b", "a.b", "config.json"):
             (model / name).write_text(name)
         check(program, scratch, model, weights)

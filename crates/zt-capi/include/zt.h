@@ -51,7 +51,7 @@ typedef uint32_t zt_status;
 enum {
     ZT_OK = 0,
     ZT_DIGEST_MISMATCH = 1, /* stored bytes are not those that were written */
-    ZT_MISUSE = 2,          /* the call is wrong, whatever the file */
+    ZT_MISUSE = 2,          /* the call itself is wrong */
     ZT_MALFORMED = 3,       /* the file breaks a rule of its format */
     ZT_IO = 4,              /* the system could not read or write */
     ZT_UNSUPPORTED = 5,     /* this build or this call does not support it */
@@ -374,7 +374,7 @@ ZT_API zt_status zt_writer_write(zt_writer *writer, const void *data, size_t byt
 /* The tensor is whole. It is an error if bytes are missing. */
 ZT_API zt_status zt_writer_end(zt_writer *writer, zt_error **error);
 
-/* Adds a tensor of an open file under a name, whatever its format, with its attributes. */
+/* Adds a tensor of an open file under a name, with its format and its attributes. */
 ZT_API zt_status zt_writer_copy(zt_writer *writer, const char *name, const zt_tensor *tensor, zt_error **error);
 
 /* Writes the rest, waits for the disk, and gives the file its name. Later calls are ZT_MISUSE. */

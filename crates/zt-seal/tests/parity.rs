@@ -24,7 +24,7 @@ struct Set {
     seal: Seal,
 }
 
-/// Bytes of which no two leaves agree.
+/// Bytes without two equal leaves.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(|at| ((at / 7 % 251) ^ (at >> 16)) as u8).collect()
 }

@@ -16,7 +16,7 @@ const PIECE: usize = 1 << 20;
 /// The same for raw bytes that only pass through: they stay in a core's cache, and no thread reads them ahead.
 const SHORT_PIECE: usize = 256 << 10;
 
-/// The same for values that a source computes on all cores, such as those of `--logical`, while another thread writes. Of
+/// The same for values that a source computes on all cores, such as `--logical` gives, while another thread writes. Of
 /// 256 KiB to 16 MiB, 2 and 4 MiB are fastest.
 const COMPUTED_PIECE: usize = 2 << 20;
 
@@ -123,7 +123,7 @@ impl Outgoing<'_> {
         Ok(stream.finish())
     }
 
-    /// Whether the bytes of a component are made when they are read, as those of `--logical` are.
+    /// Whether the bytes of a component are made when they are read, as with `--logical`.
     fn is_computed(&self, role: &str) -> bool {
         self.tensor
             .stored_bytes(role)

@@ -273,7 +273,7 @@ impl Decoding<'_> {
     }
 }
 
-/// A file of which the wrong leaves alone can be read.
+/// A file with wrong leaves, which alone can be read.
 struct Restored {
     byte_len: u64,
     spool: Arc<Mutex<Spool>>,

@@ -7,7 +7,7 @@
 //! envelope   the signature file: DSSE in a Sigstore bundle
 //! statement  what is signed: OMS's digests of files, and the facts of a seal
 //! compare    files and models against a statement
-//! tree       trees of which some leaves are known
+//! tree       trees with some known leaves
 //! proof      one tensor, or rows of one, of a signed model
 //! ```
 //!

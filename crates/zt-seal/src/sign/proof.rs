@@ -44,7 +44,7 @@ impl Proof {
     /// The longest proof. Sums for a million tensors are 640 bytes, and for rows in a file of 64 GiB at most 1792.
     pub const MAX_LEN: u64 = 2048;
 
-    /// The proof of a tensor, in whatever file: its path in the tree of names and identities.
+    /// The proof of a tensor, in any file: its path in the tree of names and identities.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Proof {
     /// # Errors
     ///
     /// Code `seal-mismatch` if `source` is another file; `misuse` for rows that are not there or are too many;
-    /// those of opening and reading.
+    /// errors of opening and reading.
     pub fn of_rows(
         seal: &Arc<Seal>,
         file: usize,
@@ -179,12 +179,12 @@ impl Proof {
         Ok(())
     }
 
-    /// The rows in `source`, which are those of the signed file. Only the leaves of the proof are read.
+    /// The rows in `source`, which must be the signed file. Only the leaves of the proof are read.
     ///
     /// # Errors
     ///
     /// Code `proof` for a proof of another signature, or of a whole tensor; `signature-mismatch` if a byte of the
-    /// header or of the rows differs; those of reading.
+    /// header or of the rows differs; errors of reading.
     pub fn check_rows(
         &self,
         statement: &Statement,

@@ -1,4 +1,4 @@
-//! Trees of which some leaves are known. The sums of the other subtrees lead to the root.
+//! Trees with some known leaves. The sums of the other subtrees lead to the root.
 //!
 //! Both trees have one shape: of `n` leaves, the left subtree has the largest power of two below `n`. The tree of
 //! tensors is that of RFC 6962 §2.1; the tree of a file is BLAKE3's, cut at leaves of 1 MiB.
