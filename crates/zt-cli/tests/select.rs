@@ -210,6 +210,12 @@ fn a_list_with_names_that_no_input_has_is_refused() {
         assert!(run.err.contains(expected), "{}", run.err);
         assert!(!dir.path().join("out.zt").exists());
     }
+    // A file that does not open may have them. Its own error is told.
+    fs::write(dir.path().join("cut.zt"), b"ZTEN").unwrap();
+    let ls = ["ls", "model.zt", "cut.zt", "--rename-from=list"];
+    let run_of_two = run(command().args(ls).current_dir(dir.path()));
+    assert!(run_of_two.err.contains("cut.zt") && !run_of_two.err.contains("error[names]"));
+    assert_ne!(run_of_two.code, Some(0));
     // One input has each of these.
     fs::write(dir.path().join("list"), "layers.0.bias\tb\nvision.w\tv\n").unwrap();
     let merge = ["merge", "model.zt", "other.zt", "out.zt", "--rename-from=list"];
