@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use zt::foreign::on_all_cores;
 use zt::{DType, File, FloatType, Result, Value, Warning};
 
 use crate::dialects::Dialects;
@@ -149,28 +150,26 @@ impl Quantized {
     ///
     /// As reading the scales.
     pub fn check_scales(&self) -> Result<Vec<Warning>> {
-        let mut warnings = Vec::new();
-        for weight in &self.weights {
-            let Ok(formula) = &weight.formula else { continue };
-            let (mut zero, mut not_finite, mut name) = (0u64, 0u64, None);
+        let weights = self.weights.iter().collect();
+        let warnings = on_all_cores(weights, |weight: &Weight| {
+            let Ok(formula) = &weight.formula else { return Ok(None) };
+            let (mut zero, mut not_finite, mut name) = (0usize, 0usize, None);
             formula.for_each_scale(|tensor, numbers| {
-                for number in numbers {
-                    let (is_zero, is_finite) = (*number == 0.0, number.is_finite());
-                    if is_zero || !is_finite {
-                        name.get_or_insert_with(|| tensor.tensor().name().to_owned());
-                        zero = zero.strict_add(is_zero.into());
-                        not_finite = not_finite.strict_add((!is_finite).into());
-                    }
+                let zeros = numbers.iter().filter(|number| **number == 0.0).count();
+                let others = numbers.iter().filter(|number| !number.is_finite()).count();
+                if zeros.strict_add(others) > 0 {
+                    name.get_or_insert_with(|| tensor.tensor().name().to_owned());
                 }
+                (zero, not_finite) = (zero.strict_add(zeros), not_finite.strict_add(others));
             })?;
-            if let Some(name) = name {
+            Ok(name.map(|name| {
                 let message = format!(
                     "{name} has {zero} scales of zero and {not_finite} that are NaN or infinite: the weight is not what was trained"
                 );
-                warnings.push(Warning::new("quantized-scale", message).with_object(&weight.name));
-            }
-        }
-        Ok(warnings)
+                Warning::new("quantized-scale", message).with_object(&weight.name)
+            }))
+        })?;
+        Ok(warnings.into_iter().flatten().collect())
     }
 }
 

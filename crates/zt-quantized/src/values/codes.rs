@@ -3,10 +3,12 @@
 use std::ops::Range;
 
 use zt::container::memory::in_memory;
+use zt::formats::Buffer;
 use zt::{Dense, Elements, FloatType, OwnedTensor, Result, Slice};
 
 use crate::fault::Fault;
-use crate::values::packing::{Along, Decoder, Packing, unit_of};
+use crate::find::byte_values;
+use crate::values::packing::{Along, Decoder, Packing, decode_pairs, short_unit_of, unit_of};
 
 /// Equal matrices of codes or numbers, one after the other in a stored tensor, in row-major order.
 #[derive(Debug, Clone)]
@@ -215,7 +217,7 @@ impl Codes {
 pub(crate) struct Tile {
     row: u64,
     column: u64,
-    bytes: Vec<u8>,
+    bytes: Buffer,
     numbers: Option<Vec<f32>>,
     /// Bytes, or numbers, of a stored row, and those before the first column.
     stride: usize,
@@ -292,8 +294,26 @@ impl Tile {
             let start = start.strict_add(self.before).strict_add(first);
             return decoder.decode(self.bytes.get(start..).unwrap_or_default(), out);
         }
+        if let (Some(numbers), false) = (&self.numbers, codes.is_tiled) {
+            let start = in_memory(row.strict_sub(self.row)).strict_mul(self.stride);
+            let start = start.strict_add(self.before);
+            let start = start.strict_add(in_memory(column.strict_sub(self.column)));
+            let numbers = numbers.get(start..).unwrap_or_default();
+            out.iter_mut().zip(numbers).for_each(|(place, number)| *place = *number);
+            return;
+        }
         for (column, place) in (column..).zip(out) {
             *place = self.at(codes, row, column);
+        }
+    }
+
+    /// The numbers, if they are rows of so many without a gap; or else this tile.
+    pub(crate) fn into_numbers(self, codes: &Codes, row_len: usize) -> Result<Vec<f32>, Self> {
+        match self.numbers {
+            Some(numbers) if self.before == 0 && self.stride == row_len && !codes.is_tiled => {
+                Ok(numbers)
+            }
+            numbers => Err(Tile { numbers, ..self }),
         }
     }
 
@@ -308,6 +328,23 @@ impl Tile {
         is_by_rows && is_whole && codes.row_len() == Some(self.stride as u64)
     }
 
+    /// Moves the stored rows apart, for [`Tile::fill_columns`]. The rows of a column would have few places in the
+    /// processor's cache, if their addresses are apart by a power of two.
+    pub(crate) fn spread(&mut self) -> Result<()> {
+        const LINE: usize = 64;
+        if self.numbers.is_some() || self.stride == 0 || !self.stride.is_multiple_of(8 * LINE) {
+            return Ok(());
+        }
+        let apart = self.stride.strict_add(LINE);
+        let rows = self.bytes.len().div_ceil(self.stride);
+        let mut spread = Buffer::try_zeroed(rows.strict_mul(apart) as u64)?;
+        for (place, row) in spread.chunks_mut(apart).zip(self.bytes.chunks(self.stride)) {
+            place.iter_mut().zip(row).for_each(|(place, byte)| *place = *byte);
+        }
+        (self.bytes, self.stride) = (spread, apart);
+        Ok(())
+    }
+
     /// Fills lines of `len` values with the columns from `column` on, each from `row` on.
     pub(crate) fn fill_columns(
         &self,
@@ -317,98 +354,77 @@ impl Tile {
         len: usize,
         out: &mut [f32],
     ) {
-        let count = out.len().strict_div(len.max(1));
-        if let Some(decoder) = &codes.decoder
-            && let Along::Column { word } = decoder.packing.along()
-            && row.is_multiple_of(decoder.packing.codes())
-        {
-            let packing = &decoder.packing;
-            let (each, words) =
-                (in_memory(packing.codes()), in_memory(packing.byte_len()).strict_div(word));
-            let first = in_memory(row.strict_sub(self.row)).strict_div(each);
-            for (column, line) in (column..).zip(out.chunks_mut(len.max(1))) {
-                let column = in_memory(column.strict_sub(self.column));
-                if (word, words) == (4, 1) {
-                    let start = first.strict_mul(self.stride).strict_add(self.before);
-                    let bytes = self.bytes.get(start.strict_add(column.strict_mul(4))..);
-                    let rows = bytes.unwrap_or_default().chunks(self.stride.max(1));
-                    for (row, places) in rows.zip(line.chunks_mut(each)) {
-                        let unit = row.first_chunk().map_or(0, |word| u32::from_le_bytes(*word));
-                        decoder.decode_unit(unit.into(), places);
-                    }
-                    continue;
-                }
-                for (unit, places) in (first..).zip(line.chunks_mut(each)) {
-                    let unit = self.unit_down(unit, column, word, words);
-                    decoder.decode_unit(unit, places);
-                }
-            }
-            return;
-        }
-        let is_by_rows = codes.is_by_rows() && !codes.is_tiled;
-        if let Some(pairs) = codes.decoder.as_ref().and_then(Decoder::pairs)
-            && is_by_rows
-            && column.is_multiple_of(2)
-        {
-            return self.turn_pairs(pairs, column, row, len, out);
-        }
-        // Some rows are decoded, and then turned.
-        const ROWS: usize = 16;
-        let mut rows = vec![0f32; count.strict_mul(ROWS)];
-        let mut done = 0;
-        while done < len {
-            let some = ROWS.min(len.strict_sub(done));
-            for (row, line) in
-                (row.strict_add(done as u64)..).zip(rows.chunks_mut(count.max(1)).take(some))
+        let lines = (column..).zip(out.chunks_mut(len.max(1)));
+        match codes.decoder.as_ref().map(|decoder| (decoder, decoder.packing.along())) {
+            Some((decoder, Along::Column { word }))
+                if row.is_multiple_of(decoder.packing.codes()) =>
             {
-                self.fill_row(codes, row, column, line);
+                for (column, line) in lines {
+                    self.fill_column(decoder, word, column, row, line);
+                }
             }
-            for (at, line) in out.chunks_mut(len).enumerate() {
-                let places = line.get_mut(done..done.strict_add(some)).unwrap_or_default();
-                let values = rows.get(at..).unwrap_or_default().iter().step_by(count);
-                places.iter_mut().zip(values).for_each(|(place, value)| *place = *value);
+            Some((decoder, Along::Row)) if !codes.is_tiled && decoder.packing.byte_len() <= 4 => {
+                self.turn(decoder, column, row, len, out);
             }
-            done = done.strict_add(some);
+            _ => {
+                for (column, line) in lines {
+                    for (row, place) in (row..).zip(line) {
+                        *place = self.at(codes, row, column);
+                    }
+                }
+            }
         }
     }
-}
 
-impl Tile {
-    /// As [`Tile::fill_columns`], for bytes that have the codes of two columns.
-    fn turn_pairs(
-        &self,
-        pairs: &[[f32; 2]; 256],
-        column: u64,
-        row: u64,
-        len: usize,
-        out: &mut [f32],
-    ) {
-        // The bytes of some rows stay in the cache for all columns.
+    /// Fills `line` with a column whose units lie along it, from `row` on.
+    fn fill_column(&self, decoder: &Decoder, word: usize, column: u64, row: u64, line: &mut [f32]) {
+        let packing = &decoder.packing;
+        let (each, words) =
+            (in_memory(packing.codes()), in_memory(packing.byte_len()).strict_div(word));
+        let first = in_memory(row.strict_sub(self.row)).strict_div(each);
+        let column = in_memory(column.strict_sub(self.column));
+        let (4, 1, Some(pairs)) = (word, words, decoder.pairs()) else {
+            for (unit, places) in (first..).zip(line.chunks_mut(each)) {
+                decoder.decode_unit(self.unit_down(unit, column, word, words), places);
+            }
+            return;
+        };
+        let start = first.strict_mul(self.stride).strict_add(self.before);
+        let bytes = self.bytes.get(start.strict_add(column.strict_mul(4))..).unwrap_or_default();
+        for (row, places) in bytes.chunks(self.stride.max(1)).zip(line.chunks_mut(each)) {
+            decode_pairs(pairs, row.get(..4).unwrap_or_default(), places);
+        }
+    }
+
+    /// As [`Tile::fill_columns`], for units of at most 4 bytes that have codes of several columns. Words of as many whole
+    /// units as fit, of some rows, are kept for all their columns.
+    fn turn(&self, decoder: &Decoder, column: u64, row: u64, len: usize, out: &mut [f32]) {
         const ROWS: usize = 64;
+        let shifts = decoder.packing.shifts();
+        let (each, byte_len) = (shifts.len(), in_memory(decoder.packing.byte_len()));
+        let units = 4usize.strict_div(byte_len);
+        let (each_word, word_len) = (each.strict_mul(units), byte_len.strict_mul(units));
         let first = in_memory(row.strict_sub(self.row)).strict_mul(self.stride);
-        let before = in_memory(column.strict_sub(self.column).strict_div(2));
-        let first = first.strict_add(self.before).strict_add(before);
-        let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
+        let column = in_memory(column.strict_sub(self.column));
+        let mut words = [0u32; ROWS];
         let mut done = 0;
         while done < len {
             let end = done.strict_add(ROWS).min(len);
-            let start = first.strict_add(done.strict_mul(self.stride));
-            for (at, lines) in out.chunks_mut(len.strict_mul(2)).enumerate() {
-                let bytes = self.bytes.get(start.strict_add(at)..).unwrap_or_default();
-                let bytes = bytes.iter().step_by(self.stride.max(1));
-                let (low, high) = lines.split_at_mut(len.min(lines.len()));
-                let low = low.get_mut(done..end).unwrap_or_default();
-                match high.get_mut(done..end) {
-                    Some(high) => {
-                        for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
-                            [*low, *high] = pair(byte);
-                        }
-                    }
-                    // The last of an odd number of columns.
-                    None => {
-                        low.iter_mut().zip(bytes).for_each(|(low, byte)| [*low, _] = pair(byte))
+            let start = first.strict_add(done.strict_mul(self.stride)).strict_add(self.before);
+            let mut known = None;
+            for (column, line) in (column..).zip(out.chunks_mut(len)) {
+                let (word, at) = (column.strict_div(each_word), column.strict_rem(each_word));
+                if known.replace(word) != Some(word) {
+                    let bytes = self.bytes.get(start.strict_add(word.strict_mul(word_len))..);
+                    let rows = bytes.unwrap_or_default().chunks(self.stride.max(1));
+                    for (word, row) in words.iter_mut().zip(rows) {
+                        *word = short_unit_of(row.get(..word_len).unwrap_or(row));
                     }
                 }
+                let (unit, at) = (at.strict_div(each), at.strict_rem(each));
+                let before = unit.strict_mul(byte_len).strict_mul(8);
+                let shift = before.strict_add(shifts.get(at).map_or(0, |shift| *shift as usize));
+                decoder.decode_at(&words, shift, line.get_mut(done..end).unwrap_or_default());
             }
             done = end;
         }
@@ -436,7 +452,7 @@ struct Lines {
 
 impl Lines {
     /// The bytes, their number in each row, and those in front of the ones that were asked for.
-    fn read(&self, tensor: &OwnedTensor, count: u64, rows: u64) -> Result<(Vec<u8>, usize, usize)> {
+    fn read(&self, tensor: &OwnedTensor, count: u64, rows: u64) -> Result<(Buffer, usize, usize)> {
         let width = element_len(tensor);
         let of = tensor.tensor();
         verify(tensor)?;
@@ -469,8 +485,7 @@ impl Lines {
                 let stride = part.end.strict_sub(part.start).strict_mul(step);
                 let before = self.bytes.start.strict_sub(part.start.strict_mul(step));
                 let (_, elements) = of.slice(&slices)?.into_elements();
-                let (bytes, stride) = spread(&elements.bytes, in_memory(stride));
-                return Ok((bytes, stride, in_memory(before)));
+                return Ok((elements.bytes.into_owned()?, in_memory(stride), in_memory(before)));
             }
         }
         let (first, last) = (lines.start, lines.end.saturating_sub(1));
@@ -489,23 +504,8 @@ impl Lines {
         let role = data(tensor)?;
         let part: Dense<'_> = of.slice_component(role, &[Slice::from(elements)])?;
         let (_, elements) = part.into_elements();
-        Ok((elements.bytes.to_vec(), in_memory(stride), in_memory(before)))
+        Ok((elements.bytes.into_owned()?, in_memory(stride), in_memory(before)))
     }
-}
-
-/// A copy of rows of `stride` bytes, and its stride. The rows of a column would otherwise have few places in the
-/// processor's cache, if their addresses are apart by a power of two.
-fn spread(bytes: &[u8], stride: usize) -> (Vec<u8>, usize) {
-    const LINE: usize = 64;
-    if stride == 0 || !stride.is_multiple_of(8 * LINE) {
-        return (bytes.to_vec(), stride);
-    }
-    let mut spread = Vec::with_capacity(bytes.len().strict_add(bytes.len().strict_div(8)));
-    for row in bytes.chunks(stride) {
-        spread.extend_from_slice(row);
-        spread.extend_from_slice(&[0; LINE]);
-    }
-    (spread, stride.strict_add(LINE))
 }
 
 /// Compares the digest of a tensor of which only parts are read, the first time, unless its chunks have their own. Of a
@@ -549,12 +549,17 @@ pub(crate) fn numbers(tensor: &OwnedTensor, bytes: &[u8]) -> Result<Vec<f32>> {
     let mut elements =
         Elements::new(of.component(data(tensor)?)?.dtype.unwrap_or(zt::DType::U8), bytes);
     elements.logical_type = of.component(data(tensor)?)?.logical_type.clone();
+    if let Some(fp8) = elements.logical_type().filter(|it| it.starts_with("f8_")) {
+        let values = byte_values(fp8)?;
+        let value = |byte: &u8| values.get(usize::from(*byte)).copied().unwrap_or(f32::NAN);
+        return Ok(bytes.iter().map(value).collect());
+    }
     let registry = tensor.file().registry();
     let wide = match FloatType::from_name(elements.logical_type().unwrap_or_default()) {
         Some(_) => elements.cast(FloatType::F32, registry)?,
         None => elements.to_f32(registry)?,
     };
-    Ok(wide.as_slice::<f32>()?.to_vec())
+    Ok(wide.as_slice::<f32>()?.into_vec())
 }
 
 /// All numbers of a small tensor.

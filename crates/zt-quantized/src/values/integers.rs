@@ -90,11 +90,9 @@ impl IntegerBlocks {
         let Some(decoder) = formula.codes.decoder() else { return Ok(None) };
         let values = decoder.values();
         let first = values.first().copied().unwrap_or(f32::NAN);
-        let follows =
-            values.iter().zip(0u16..).all(|(value, code)| *value == first + f32::from(code));
         let is_bytes = values.len() == 256;
         let fits = matches!(&formula.scale, Some(Scale::Plain(_)))
-            && (values.len() == 16 && follows
+            && (values.len() == 16 && decoder.first().is_some()
                 || is_bytes && values.iter().all(|it| it.fract() == 0.0))
             && formula.global.is_none()
             && formula.divisor.is_none();

@@ -25,13 +25,20 @@ impl Grid {
         columns: Range<u64>,
     ) -> Result<Self> {
         let tile = codes.load(matrix, rows.clone(), columns.clone())?;
-        let width = columns.end.strict_sub(columns.start);
-        let count = width.strict_mul(rows.end.strict_sub(rows.start));
-        let mut numbers: Vec<f32> = memory::zeroed(count)?;
-        for (row, line) in rows.clone().zip(numbers.chunks_mut(in_memory(width).max(1))) {
-            tile.fill_row(codes, row, columns.start, line);
-        }
-        Ok(Grid { numbers, row: rows.start, column: columns.start, width })
+        let (row, column) = (rows.start, columns.start);
+        let width = columns.end.strict_sub(column);
+        let numbers = match tile.into_numbers(codes, in_memory(width)) {
+            Ok(numbers) => numbers,
+            Err(tile) => {
+                let mut numbers: Vec<f32> =
+                    memory::zeroed(width.strict_mul(rows.end.strict_sub(row)))?;
+                for (row, line) in rows.zip(numbers.chunks_mut(in_memory(width).max(1))) {
+                    tile.fill_row(codes, row, column, line);
+                }
+                numbers
+            }
+        };
+        Ok(Grid { numbers, row, column, width })
     }
 
     /// The numbers of a column of blocks, from a row on.
@@ -145,16 +152,17 @@ impl Loaded {
             let factors = [&self.scale, &self.zero, &self.bias].map(|grid| number(grid, group));
             apply(factors, self.global, values);
         };
-        if let Some(groups) = formula.known_groups() {
-            // Neighbours are often of one group, in checkpoints that are sorted.
-            let mut groups = groups.get(in_memory(along)..).unwrap_or_default();
-            let mut out = out;
-            while let ([group, ..], false) = (groups, out.is_empty()) {
-                let same = groups.iter().take_while(|other| *other == group).count().min(out.len());
-                let (values, rest) = out.split_at_mut(same);
-                apply((*group).into(), values);
-                groups = groups.get(same..).unwrap_or_default();
-                out = rest;
+        if let Some(runs) = formula.known_groups() {
+            let (mut along, mut out) = (along, out);
+            let first = runs.partition_point(|run| run.end <= along);
+            for run in runs.get(first..).unwrap_or_default() {
+                if out.is_empty() {
+                    break;
+                }
+                let len = in_memory(run.end.strict_sub(along)).min(out.len());
+                let (values, rest) = out.split_at_mut(len);
+                apply(run.group, values);
+                (along, out) = (run.end, rest);
             }
             return;
         }

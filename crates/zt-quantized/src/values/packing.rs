@@ -182,10 +182,12 @@ impl Packing {
 pub(crate) struct Decoder {
     pub(crate) packing: Packing,
     values: Vec<f32>,
-    /// Of a packing with two codes a byte: the values of each byte.
+    /// If each byte has two codes that are neighbours in the matrix: the values of each byte.
     pairs: Vec<[f32; 2]>,
     /// Whether each byte is a code.
     is_bytes: bool,
+    /// The value of the first code, if those of the others are the numbers after it.
+    first: Option<f32>,
 }
 
 impl Decoder {
@@ -194,17 +196,28 @@ impl Decoder {
         if values.len() != 1usize << packing.bits {
             return None;
         }
+        let lie_every = |bits: usize| {
+            let count = packing.byte_len.strict_mul(8).strict_div(bits);
+            packing.shifts.iter().copied().eq((0..).step_by(bits).take(count))
+        };
         let mut pairs = Vec::new();
-        if let (1, &[first, second]) = (packing.byte_len, &*packing.shifts) {
+        let shifts = match &*packing.shifts {
+            &[first, second] if packing.byte_len == 1 => Some([first, second]),
+            _ => lie_every(4).then_some([0, 4]),
+        };
+        if let (4, Some(shifts)) = (packing.bits, shifts) {
             let value =
                 |byte: u8, shift: u32| values.get(usize::from((byte >> shift) & 15)).copied();
             pairs = (0..=255)
-                .map(|byte| [first, second].map(|shift| value(byte, shift).unwrap_or_default()))
+                .map(|byte| shifts.map(|shift| value(byte, shift).unwrap_or_default()))
                 .collect();
         }
-        let in_order = packing.shifts.iter().copied().eq((0..).step_by(8).take(packing.byte_len));
-        let is_bytes = packing.bits == 8 && in_order;
-        Some(Decoder { packing, values, pairs, is_bytes })
+        let is_bytes = packing.bits == 8 && lie_every(8);
+        let first = values.first().copied().filter(|first| {
+            let numbers = (0u16..).map(|code| first + f32::from(code));
+            values.iter().zip(numbers).all(|(value, number)| value.to_bits() == number.to_bits())
+        });
+        Some(Decoder { packing, values, pairs, is_bytes, first })
     }
 
     /// The value of each code.
@@ -212,7 +225,12 @@ impl Decoder {
         &self.values
     }
 
-    /// Of two codes a byte: the values of each byte.
+    /// The value of the first code, if those of the others are the numbers after it.
+    pub(crate) const fn first(&self) -> Option<f32> {
+        self.first
+    }
+
+    /// If each byte has two codes that are neighbours in the matrix: the values of each byte.
     pub(crate) fn pairs(&self) -> Option<&[[f32; 2]; 256]> {
         self.pairs.as_slice().try_into().ok()
     }
@@ -225,15 +243,7 @@ impl Decoder {
     /// Fills `out` with the values of the codes of `bytes`, which begin with a whole unit.
     pub(crate) fn decode(&self, bytes: &[u8], out: &mut [f32]) {
         if let Some(pairs) = self.pairs() {
-            let (whole, last) = out.as_chunks_mut::<2>();
-            let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
-            for (places, byte) in whole.iter_mut().zip(bytes) {
-                *places = pair(byte);
-            }
-            if let (Some(place), Some(byte)) = (last.first_mut(), bytes.get(whole.len())) {
-                [*place, _] = pair(byte);
-            }
-            return;
+            return decode_pairs(pairs, bytes, out);
         }
         if let (true, Ok(values)) = (self.is_bytes, <&[f32; 256]>::try_from(&*self.values)) {
             for (place, byte) in out.iter_mut().zip(bytes) {
@@ -248,31 +258,64 @@ impl Decoder {
     }
 
     /// Fills `places` with the values of the codes of a unit.
-    #[inline]
     pub(crate) fn decode_unit(&self, unit: u128, places: &mut [f32]) {
-        let mask = (1u32 << self.packing.bits).strict_sub(1);
-        if let (true, Ok(values)) =
-            (self.packing.byte_len <= 4, <&[f32; 16]>::try_from(&*self.values))
-        {
-            #[expect(clippy::cast_possible_truncation, reason = "the unit has 4 bytes at most")]
-            let unit = unit as u32;
-            for (place, shift) in places.iter_mut().zip(&self.packing.shifts) {
-                let code = (unit >> shift) & mask & 15;
-                *place = values.get(code as usize).copied().unwrap_or_default();
-            }
-            return;
-        }
         for (at, place) in places.iter_mut().enumerate() {
             *place = self.value(unit, at);
         }
+    }
+
+    /// Fills `out` with the values of the codes at the bit `shift` of each word.
+    pub(crate) fn decode_at(&self, words: &[u32], shift: usize, out: &mut [f32]) {
+        let shift = shift & 31;
+        let mask = (1u32 << self.packing.bits).strict_sub(1);
+        if let Some(first) = self.first {
+            for (place, word) in out.iter_mut().zip(words) {
+                let [code, ..] = ((word >> shift) & mask).to_le_bytes();
+                *place = first + f32::from(code);
+            }
+            return;
+        }
+        if let Ok(values) = <&[f32; 16]>::try_from(&*self.values) {
+            for (place, word) in out.iter_mut().zip(words) {
+                let code = (word >> shift) & 15;
+                *place = values.get(code as usize).copied().unwrap_or(f32::NAN);
+            }
+            return;
+        }
+        for (place, word) in out.iter_mut().zip(words) {
+            let code = ((word >> shift) & mask) as usize;
+            *place = self.values.get(code).copied().unwrap_or(f32::NAN);
+        }
+    }
+}
+
+/// Fills `out` with the values of bytes of two codes each.
+#[inline]
+pub(crate) fn decode_pairs(pairs: &[[f32; 2]; 256], bytes: &[u8], out: &mut [f32]) {
+    let (whole, last) = out.as_chunks_mut::<2>();
+    let pair = |byte: &u8| pairs.get(usize::from(*byte)).copied().unwrap_or_default();
+    for (places, byte) in whole.iter_mut().zip(bytes) {
+        *places = pair(byte);
+    }
+    if let (Some(place), Some(byte)) = (last.first_mut(), bytes.get(whole.len())) {
+        [*place, _] = pair(byte);
     }
 }
 
 /// At most 16 bytes as a little-endian number.
 #[inline]
 pub(crate) fn unit_of(bytes: &[u8]) -> u128 {
-    if let Ok(word) = <[u8; 4]>::try_from(bytes) {
-        return u32::from_le_bytes(word).into();
+    if bytes.len() <= 4 {
+        return short_unit_of(bytes).into();
     }
     bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u128::from(*byte))
+}
+
+/// At most 4 bytes as a little-endian number.
+#[inline]
+pub(crate) fn short_unit_of(bytes: &[u8]) -> u32 {
+    match <[u8; 4]>::try_from(bytes) {
+        Ok(word) => u32::from_le_bytes(word),
+        Err(_) => bytes.iter().rev().fold(0, |unit, byte| (unit << 8) | u32::from(*byte)),
+    }
 }

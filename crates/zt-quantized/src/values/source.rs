@@ -16,6 +16,10 @@ use crate::values::weight::Formula;
 /// Values whose codes and scales are in memory at a time.
 const LOADED: u64 = 4 << 20;
 
+/// Bits of the codes of a transposed weight that are in memory at a time. A part of its rows has few bytes of each stored
+/// row, and to read these took more time than to decode them.
+const LOADED_BITS: u64 = 64 << 20;
+
 /// Values that one core computes at a time.
 const BLOCK: u64 = 64 << 10;
 
@@ -90,8 +94,10 @@ impl Computed {
         }
         let mut range = range.clone();
         let count = self.byte_len.strict_div(self.float.dtype().byte_len() as u64);
-        let end = count.min(range.start.strict_add(LOADED));
-        let ahead = self.formula.parts(range.start..end, LOADED).into_iter().next();
+        let bits = self.formula.codes.decoder().map_or(32, |it| it.packing.bits_of_code());
+        let most = LOADED_BITS.strict_div(bits.max(1).into());
+        let end = count.min(range.start.strict_add(most));
+        let ahead = self.formula.parts(range.start..end, most).into_iter().next();
         if let Some(ahead) = ahead.filter(|it| is_next && it.end > range.end) {
             range = ahead;
         }

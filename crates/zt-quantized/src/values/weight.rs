@@ -62,7 +62,14 @@ pub(super) struct Global {
 pub(super) struct Groups {
     pub(super) tensor: OwnedTensor,
     count: u64,
-    read: OnceLock<Vec<u32>>,
+    read: OnceLock<Vec<Run>>,
+}
+
+/// Neighbours of one group.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) end: u64,
+    pub(super) group: u64,
 }
 
 impl Formula {
@@ -242,16 +249,19 @@ impl Formula {
         Ok(())
     }
 
-    /// The group of each place of a line, if they were read.
-    pub(super) fn known_groups(&self) -> Option<&[u32]> {
+    /// The groups of a line, if they were read.
+    pub(super) fn known_groups(&self) -> Option<&[Run]> {
         self.groups.as_ref()?.read.get().map(Vec::as_slice)
     }
 
     /// Whether groups of `step` values of a line follow each other. Groups that the weight gives are read.
     pub(super) fn has_groups_in_order(&self, step: u64) -> Result<bool> {
         let Some(groups) = &self.groups else { return Ok(true) };
-        let mut groups = (0u64..).zip(groups.numbers()?);
-        Ok(groups.all(|(at, group)| at.strict_div(step) == u64::from(*group)))
+        let mut start = 0;
+        Ok(groups.runs()?.iter().all(|run| {
+            let first = std::mem::replace(&mut start, run.end).strict_div(step);
+            first == run.group && run.end.strict_sub(1).strict_div(step) == first
+        }))
     }
 
     /// Whether a few rows of values are made of a part of each stored row.
@@ -373,7 +383,10 @@ impl Formula {
             0..line
         };
         let (rows, columns) = self.rows_and_columns(lines, along);
-        let codes = self.codes.load(matrix, rows.clone(), columns.clone())?;
+        let mut codes = self.codes.load(matrix, rows.clone(), columns.clone())?;
+        if self.is_transposed {
+            codes.spread()?;
+        }
         let [r, c] = self.block;
         let blocks = |range: &Range<u64>, block: u64| {
             range.start.strict_div(block)..range.end.div_ceil(block)
@@ -410,7 +423,7 @@ impl Formula {
             }
         };
         if let Some(groups) = &self.groups {
-            groups.numbers()?;
+            groups.runs()?;
         }
         Ok(Loaded { range: range.clone(), first, codes, scale, zero, bias, global })
     }
@@ -466,7 +479,7 @@ impl Global {
 
 impl Groups {
     /// The groups, which exist.
-    fn numbers(&self) -> Result<&[u32]> {
+    fn runs(&self) -> Result<&[Run]> {
         if let Some(read) = self.read.get() {
             return Ok(read);
         }
@@ -476,17 +489,20 @@ impl Groups {
             DType::I64 => elements.as_slice::<i64>()?.to_vec(),
             _ => elements.as_slice::<i32>()?.iter().map(|group| i64::from(*group)).collect(),
         };
-        let mut groups = Vec::with_capacity(integers.len());
-        for (position, group) in integers.into_iter().enumerate() {
-            let known = u32::try_from(group).ok().filter(|group| u64::from(*group) < self.count);
-            let count = self.count;
-            groups.push(known.ok_or(Fault::Group {
+        let mut runs = Vec::new();
+        for same in integers.chunk_by(|group, next| group == next) {
+            let start = runs.last().map_or(0, |run: &Run| run.end);
+            let group = same.first().copied().unwrap_or_default();
+            let known = u64::try_from(group).ok().filter(|group| *group < self.count);
+            let fault = || Fault::Group {
                 name: tensor.name().to_owned(),
-                position,
+                position: in_memory(start),
                 group,
-                count,
-            })?);
+                count: self.count,
+            };
+            let end = start.strict_add(same.len() as u64);
+            runs.push(Run { end, group: known.ok_or_else(fault)? });
         }
-        Ok(self.read.get_or_init(|| groups))
+        Ok(self.read.get_or_init(|| runs))
     }
 }
