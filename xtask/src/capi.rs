@@ -144,7 +144,7 @@ pub(crate) fn try_sample(shell: &Shell, folder: &Path, scratch: &Path) -> Result
     shell.program(&program).arg(MODEL).arg(WEIGHTS).arg(scratch).run()
 }
 
-/// The samples, each with the same output: in C, in C++, under AddressSanitizer, under valgrind, in Go.
+/// The samples, each with the same output: in C, in C++, under AddressSanitizer, under valgrind, in Go, in C#.
 pub(crate) fn test(shell: &Shell, _: &[String]) -> Result<()> {
     if !cfg!(target_os = "linux") {
         return Err(Error::Unavailable("the samples are built for Linux".into()));
@@ -233,6 +233,13 @@ pub(crate) fn test(shell: &Shell, _: &[String]) -> Result<()> {
             go.env("CGO_LDFLAGS_ALLOW", ".*").env("GOCACHE", &folder.join("go").to_string_lossy());
         go.env("GO111MODULE", "off").env("CGO_ENABLED", "1").run()?;
         others.push(("Go", run(shell.program(&program))?));
+    }
+    if shell.program("mcs").arg("--version").succeeds() {
+        let program = folder.join("list.exe");
+        let mcs = shell.program("mcs").arg(format!("-out:{}", program.display()));
+        mcs.arg(examples.join("list.cs")).run()?;
+        let mono = shell.program("mono").env("LD_LIBRARY_PATH", &lib.to_string_lossy());
+        others.push(("C#", run(mono.arg(&program))?));
     }
     for (name, printed) in &others {
         if *printed != expected {

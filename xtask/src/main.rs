@@ -157,7 +157,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "test-capi",
         arguments: "",
-        summary: "programs in C, C++ and Go that use libzt, also under AddressSanitizer and valgrind; needs gcc",
+        summary: "programs in C, C++, Go and C# that use libzt, also under AddressSanitizer and valgrind; needs gcc",
         run: capi::test,
     },
     Task {
