@@ -14,7 +14,7 @@ use crate::shell::{Program, Shell};
 /// What a static link needs besides on Linux, as `rustc --print native-static-libs` says.
 const SYSTEM: &str = "-lgcc_s -lpthread -lm -ldl -lc";
 
-/// `[ARGUMENTS of cargo]`, such as `--profile dist --no-default-features --features gguf,safetensors,zstd`.
+/// `[ARGUMENTS of cargo]`, such as `--profile libzt --no-default-features --features gguf,safetensors,zstd`.
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     let folder = install(shell, arguments)?;
     println!("capi: {}", folder.display());

@@ -313,11 +313,11 @@ impl<'s> Build<'s> {
             "linux" => zigbuild(shell, "rustc", triple)?,
             _ => shell.cargo("rustc --target").arg(triple),
         };
-        let cargo = cargo.args("--profile dist --features remote --target-dir").arg(&builds);
+        let cargo = cargo.args("--profile libzt --features remote --target-dir").arg(&builds);
         capi::built(self.with_environment(cargo, ""), triple).run()?;
         let folder = builds.join(name("zt-capi", &self.version, triple));
         empty(&folder)?;
-        capi::lay_out(shell, &builds.join(triple).join("dist"), &folder)?;
+        capi::lay_out(shell, &builds.join(triple).join("libzt"), &folder)?;
         let is_own = triple == format!("{}-unknown-linux-gnu", env::consts::ARCH);
         if is_own && shell.program("gcc").arg("--version").succeeds() {
             capi::try_sample(shell, &folder, &builds.join("sample"))?;
