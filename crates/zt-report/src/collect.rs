@@ -28,6 +28,7 @@ const DETAIL: usize = 32 << 20;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReportOptions<'p> {
     detail: bool,
+    headers: bool,
     sample: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
@@ -42,6 +43,12 @@ impl<'p> ReportOptions<'p> {
     /// Keeps the histograms and pictures of all objects, however large the page becomes, and makes finer pictures.
     pub const fn detail(mut self, detail: bool) -> Self {
         self.detail = detail;
+        self
+    }
+
+    /// Looks at the headers alone. Two files are not compared: the objects of both are [`Status::Unread`].
+    pub const fn headers(mut self, headers: bool) -> Self {
+        self.headers = headers;
         self
     }
 
@@ -127,10 +134,10 @@ impl Report {
         if let Some(progress) = options.progress {
             distances = distances.progress(progress);
         }
-        let distances = summary(a, b, &distances)?;
+        let distances = if options.headers { None } else { Some(summary(a, b, &distances)?) };
         Ok(Report {
             files: vec![file_summary(a, paths[0], options)?, file_summary(b, paths[1], options)?],
-            objects: joined(objects(a, options)?, objects(b, options)?, &distances),
+            objects: joined(objects(a, options)?, objects(b, options)?, distances.as_ref()),
             ..Report::default()
         })
     }
@@ -141,13 +148,14 @@ fn file_summary(file: &File, path: &str, options: &ReportOptions<'_>) -> Result<
     if let Some(progress) = options.progress {
         verify = verify.progress(progress);
     }
-    let found = if options.sample { of_headers(file) } else { file.verify(&verify)? };
+    let is_verified = !options.sample && !options.headers;
+    let found = if is_verified { file.verify(&verify)? } else { of_headers(file) };
     let mut of_file = FileSummary {
         path: path.to_owned(),
         kind: file.kind().to_string(),
         byte_len: file.byte_len(),
         objects: found.objects,
-        is_verified: !options.sample,
+        is_verified,
         unverified: found.unverified.len() as u64,
         problems: Findings::of(&found.problems, |it| (it.code(), it.to_string())),
         warnings: Findings::of(&found.warnings, |it| (it.code, it.to_string())),
@@ -198,6 +206,9 @@ fn lengths(component: &zt::Component) -> (u64, u64) {
 }
 
 fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
+    if options.headers {
+        return Ok(file.entries().iter().map(unread).collect());
+    }
     let found = stats(file, &options.stats(file))?;
     let entries = file.entries();
     let sound: Vec<&ObjectStats> = found.iter().flatten().collect();
@@ -223,6 +234,16 @@ fn objects(file: &File, options: &ReportOptions<'_>) -> Result<Vec<Object>> {
         objects.push(object);
     }
     Ok(objects)
+}
+
+/// What the header says of an object.
+fn unread(entry: &Entry<'_>) -> Object {
+    let tensor = entry.tensor().ok();
+    Object {
+        problems: entry.fault().map(reason).into_iter().collect(),
+        delta: tensor.and_then(|it| delta::delta(&it, true).ok().flatten()),
+        ..described(entry)
+    }
 }
 
 /// The message of an error, without the name of its object.
@@ -263,10 +284,12 @@ fn described(entry: &Entry<'_>) -> Object {
     object
 }
 
-fn joined(a: Vec<Object>, b: Vec<Object>, distances: &Summary) -> Vec<Object> {
-    let found = distances.objects.iter().map(|it| (&*it.name, it));
+/// Without distances the values were not read.
+fn joined(a: Vec<Object>, b: Vec<Object>, distances: Option<&Summary>) -> Vec<Object> {
+    let is_unread = distances.is_none();
+    let found = distances.iter().flat_map(|it| &it.objects).map(|it| (&*it.name, it));
     let distances: HashMap<&str, _> = found.collect();
-    let is_nameless = a.len() == 1 && b.len() == 1 && distances.len() == 1;
+    let is_nameless = a.len() == 1 && b.len() == 1 && (distances.len() == 1 || is_unread);
     let named = b.into_iter().map(|object| (object.name.clone(), object));
     let mut later: Vec<Option<(String, Object)>> = named.map(Some).collect();
     let places = later.iter().enumerate();
@@ -285,6 +308,7 @@ fn joined(a: Vec<Object>, b: Vec<Object>, distances: &Summary) -> Vec<Object> {
         let distance = distances.get(&*before.name).map(|it| it.distance.as_ref());
         after.change = Some(match distance {
             Some(Ok(distance)) => Change::by(distance, before.norm()),
+            None if is_unread && before.shape == after.shape => Change::of(Status::Unread),
             _ => Change::of(Status::Incomparable),
         });
         after.before = before.histogram();

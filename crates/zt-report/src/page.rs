@@ -49,8 +49,9 @@ impl Report {
         frame(&self.title(), &self.to_json(limit))
     }
 
-    /// The data of a page, as [`Report::to_html`] says, if that is possible.
-    fn to_json(&self, details: usize) -> String {
+    /// The data of the page as JSON, whose details take at most `details` bytes if that is possible.
+    #[must_use]
+    pub fn to_json(&self, details: usize) -> String {
         // Without a limit, `details` is the largest number.
         let limit = details.saturating_add(PER_OBJECT * self.objects.len());
         let mut objects = self.columns(usize::MAX);
@@ -141,15 +142,15 @@ pub(crate) fn abridged(text: &str, limit: usize) -> String {
 
 /// JSON without the characters that end an element of HTML or a line of a script. They occur within texts only.
 fn escaped(json: &str) -> String {
+    let ends = |character: char| matches!(character, '<' | '>' | '&' | '\u{2028}' | '\u{2029}');
     let mut text = String::with_capacity(json.len());
-    for character in json.chars() {
-        match character {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(character)));
-            }
-            _ => text.push(character),
-        }
+    let mut from = 0;
+    for (at, found) in json.match_indices(ends) {
+        text.push_str(&json[from..at]);
+        text.push_str(&format!("\\u{:04x}", found.chars().next().map_or(0, u32::from)));
+        from = at + found.len();
     }
+    text.push_str(&json[from..]);
     text
 }
 

@@ -164,6 +164,8 @@ pub enum Status {
     Removed,
     /// Both, but their values cannot be compared: another shape, or an object that cannot be read.
     Incomparable,
+    /// Both, with values that were not read: [`ReportOptions::headers`](crate::ReportOptions::headers).
+    Unread,
 }
 
 /// A bound, as a number that a script reads exactly, or else as text.

@@ -5,7 +5,7 @@ use zt::formats::{Packing, Quantization};
 use zt::ggml::{BlockType, Blocks};
 use zt::stats::{BlockKind, Sketch};
 use zt::{Csr, DType, Dense, File, QuantizedGroup, ToObject, Writer};
-use zt_report::{Report, ReportOptions};
+use zt_report::{Report, ReportOptions, Status};
 
 fn file(names: impl IntoIterator<Item = String>) -> File {
     let mut bytes = Vec::new();
@@ -47,6 +47,20 @@ fn a_page_is_no_longer_than_its_limit() {
         let whole = report.to_html(ReportOptions::new().detail(true).limit());
         assert!(whole.len() > page.len() + (100 << 10));
     }
+}
+
+#[test]
+fn a_report_of_headers_reads_no_value() {
+    let [a, b] = [&["both", "old"], &["both", "new"]].map(|names| file(names.map(str::to_owned)));
+    let options = ReportOptions::new().headers(true);
+    let of_one = Report::of(&a, "a.zt", &options).unwrap();
+    assert!(of_one.objects.iter().all(|it| it.values.is_none() && it.shape == [48, 48]));
+    assert!(!of_one.files[0].is_verified);
+    let of_two = Report::compare([&a, &b], ["a.zt", "b.zt"], &options).unwrap();
+    let found = of_two.objects.iter().map(|it| (&*it.name, it.change.unwrap().status));
+    let expected = [("both", Status::Unread), ("old", Status::Removed), ("new", Status::Added)];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    assert!(of_two.to_json(usize::MAX).contains(r#"["unread","#));
 }
 
 /// The sketch of a file's only object.
