@@ -169,6 +169,14 @@ impl OpenFile {
 }
 
 impl OpenFile {
+    pub(crate) fn file(&self) -> &zt::File {
+        &self.file
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.host.name()
+    }
+
     /// The tensor of that name. The error for an unknown name suggests the closest one.
     fn found(&self, name: &str) -> zt::Result<Tensor<'_>> {
         self.file.tensor(name).map_err(|error| match zt::nearest(name, self.file.names()) {

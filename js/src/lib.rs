@@ -16,6 +16,7 @@ mod error;
 mod file;
 mod host;
 mod options;
+mod report;
 mod value;
 
 use wasm_bindgen::prelude::wasm_bindgen;

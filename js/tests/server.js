@@ -12,7 +12,7 @@ export async function serve(find, { ranges = true } = {}) {
     const file = find(decodeURIComponent(pathname));
     sent.requests++;
     if (!file || file.status) {
-      response.writeHead(file?.status ?? 404).end();
+      response.writeHead(file?.status ?? 404, { "Access-Control-Allow-Origin": "*" }).end();
       return;
     }
     let [start, end, status] = [0, file.byteLength, 200];

@@ -101,6 +101,12 @@ export class TensorFile {
    */
   verify(options?: VerifyOptions): Promise<Report>;
 
+  /**
+   * The data of the page that `zt report` makes, as JSON: figures, histograms and pictures of the tensors. One call fetches at
+   * most 1 GiB by URL or from a blob.
+   */
+  report(options?: ReportOptions): Promise<string>;
+
   /** Frees the memory of the file, and closes it. */
   close(): void;
 }
@@ -190,6 +196,17 @@ export interface VerifyOptions {
   strict?: boolean;
   /** The tensors to check; all by default. */
   names?: string[];
+}
+
+export interface ReportOptions {
+  /** Which values are read: `all` by default, a `sample` of 256 KiB of each tensor, or `none`. */
+  values?: "all" | "sample" | "none";
+  /** The tensors of the report; all by default. */
+  names?: Iterable<string>;
+  /** The file to compare with: what changed since. */
+  before?: TensorFile;
+  /** Whether the histograms and pictures of all tensors are kept. By default, large tensors have theirs first, within 1 MiB. */
+  detail?: boolean;
 }
 
 export interface Report {

@@ -6,6 +6,9 @@ import { Host, Session } from "./session.js";
 
 export { ZtError };
 
+/** One of all files, because a comparison reads two. */
+const session = new Session(reset);
+
 /** The arrays for elements of each dtype. A value of a logical type may be several elements. */
 const ARRAYS = {
   f64: Float64Array,
@@ -34,7 +37,6 @@ export async function open(source, options = {}) {
     logical: logical === true ? "" : logical ? String(logical) : undefined,
   };
   await load();
-  const session = new Session(reset);
   const hosts = [];
   try {
     for (const one of [source, ...(base === undefined ? [] : [base].flat())]) {
@@ -44,7 +46,7 @@ export async function open(source, options = {}) {
     }
     const [host, ...bases] = hosts;
     const engine = await session.run(() => new OpenFile(host, host.name, asked, bases, Boolean(check)));
-    return new TensorFile(engine, session, hosts);
+    return new TensorFile(engine, hosts);
   } catch (error) {
     hosts.forEach((host) => host.close());
     throw error;
@@ -54,12 +56,11 @@ export async function open(source, options = {}) {
 /** Arguments become text here, because the module does not check their types. */
 export class TensorFile {
   #engine;
-  #session;
   #hosts;
   #generation = generation;
 
-  constructor(engine, session, hosts) {
-    [this.#engine, this.#session, this.#hosts] = [engine, session, hosts];
+  constructor(engine, hosts) {
+    [this.#engine, this.#hosts] = [engine, hosts];
     this.kind = engine.kind();
     this.layout = engine.layout();
     this.byteLength = engine.byteLength();
@@ -67,23 +68,28 @@ export class TensorFile {
   }
 
   get attributes() {
-    return this.#session.now(() => this.#open.attributes());
+    return session.now(() => this.#open.attributes());
   }
 
   get warnings() {
-    return this.#session.now(() => this.#open.warnings());
+    return session.now(() => this.#open.warnings());
   }
 
   tensor(name) {
-    const call = (work) => this.#session.run(() => work(this.#open));
+    const call = (work) => session.run(() => work(this.#open));
     const text = String(name);
-    return new Tensor(text, this.#session.now(() => this.#open.tensor(text)), call);
+    return new Tensor(text, session.now(() => this.#open.tensor(text)), call);
   }
 
   async verify({ strict = false, names } = {}) {
     const some = names && Array.from(names, String);
-    const report = await this.#session.run(() => this.#open.verify(strict, some));
+    const report = await session.run(() => this.#open.verify(strict, some));
     return { ...report, problems: report.problems.map(asError) };
+  }
+
+  report({ values = "all", names, before, detail = false } = {}) {
+    const asked = [String(values), names && Array.from(names, String), Boolean(detail)];
+    return session.run(() => (before ? this.#open.compare(before.#open, ...asked) : this.#open.report(...asked)));
   }
 
   close() {

@@ -15,6 +15,8 @@ const url = globalThis.process?.getBuiltinModule?.("node:url");
 
 /** The first request for a file by URL. Most headers are shorter. */
 const FIRST = 2 ** 16;
+/** That for a file beside it. A set of hundreds of shards has a short header in each. */
+const FIRST_BESIDE = 2 ** 13;
 
 /** The longest answer of a server that ignores ranges: what one array can hold everywhere. */
 const LONGEST = 2 ** 31 - 1;
@@ -142,7 +144,7 @@ function isBelow(name, other) {
   return homes.some((home) => real.startsWith(home.endsWith(path.sep) ? home : home + path.sep));
 }
 
-async function ofUrl(href, options) {
+async function ofUrl(href, options, most = FIRST) {
   const fetch = options.fetch ?? globalThis.fetch;
   const name = href.split(/[?#]/)[0];
   if (!options.fetch && !/^(https?|blob|data):/.test(href)) {
@@ -174,20 +176,20 @@ async function ofUrl(href, options) {
   const beside = async (location) => {
     const steps = location.split("/").map(encodeURIComponent).join("/");
     try {
-      return await ofUrl(new URL(steps, href).href, options);
+      return await ofUrl(new URL(steps, href).href, options, FIRST_BESIDE);
     } catch (error) {
       if (error.status === 404) return undefined;
       throw error;
     }
   };
 
-  const response = await range(0, FIRST);
+  const response = await range(0, most);
   // The server ignores ranges and sends everything, or the file is empty.
   if (response.status === 200) return { ...ofBytes(await body(response, LONGEST), { name }), beside };
   if (response.status === 416) return { ...ofBytes(new Uint8Array(), { name }), beside };
   expect(response, response.status === 206);
-  isAsked(response, 0, FIRST, name);
-  const first = await body(response, FIRST);
+  isAsked(response, 0, most, name);
+  const first = await body(response, most);
   let byteLength = rangeOf(response)?.total;
   if (byteLength === undefined) {
     // Without `Access-Control-Expose-Headers`, a page does not see `Content-Range` of another origin.

@@ -31,6 +31,7 @@ export class Host {
   #kept = [];
   #keptLength = 0;
   #last = { start: 0, end: 0 };
+  #least = LEAST;
 
   constructor(reader, session) {
     this.reader = reader;
@@ -39,6 +40,8 @@ export class Host {
     if (reader.first) {
       this.keep(this.parts.add(0, reader.first));
       this.#last = { start: 0, end: reader.first.length };
+      // A shard of many goes on as it began.
+      this.#least = Math.min(LEAST, reader.first.length);
     }
   }
 
@@ -99,7 +102,7 @@ export class Host {
       if (isAnnounced) return { start, end };
       const last = this.#last;
       const twice = start === last.end ? Math.min(2 * (last.end - last.start), LONGEST) : 0;
-      end = Math.min(Math.max(end, start + Math.max(LEAST, twice)), this.byteLength);
+      end = Math.min(Math.max(end, start + Math.max(this.#least, twice)), this.byteLength);
       return (this.#last = { start, end });
     });
     ranges.sort((one, other) => one.start - other.start);
