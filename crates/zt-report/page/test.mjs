@@ -3,64 +3,15 @@
 // The reports are of files that this program writes, of two from the corpus, and of the models.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import axe from "axe-core";
 import { chromium } from "playwright-core";
+import { HOSTILE, model, safetensors } from "./made.mjs";
 
 const [root, zt, browserName, folder, ...models] = process.argv.slice(2);
 const corpus = join(root, "conformance");
-
-/** A safetensors file of f32 matrices. */
-function safetensors(name, tensors, metadata = {}) {
-  // Without a prototype, "__proto__" is a name like others.
-  const header = Object.assign(Object.create(null), { __metadata__: metadata });
-  let end = 0;
-  for (const [tensor, shape, values] of tensors) {
-    header[tensor] = { dtype: "F32", shape, data_offsets: [end, (end += values.byteLength)] };
-  }
-  const json = Buffer.from(JSON.stringify(header));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(json.length));
-  const data = tensors.map(([, , values]) => Buffer.from(values.buffer));
-  const path = join(folder, name);
-  writeFileSync(path, Buffer.concat([length, json, ...data]));
-  return path;
-}
-
-/** A small transformer; `moved` is how far its later layers are from those of another. */
-function model(name, moved) {
-  const wave = (count, layer) =>
-    Float32Array.from({ length: count }, (_, at) => Math.sin(at * 12.9898 + layer) * 0.05 + (moved * layer * Math.cos(at)) / 500);
-  const tensors = [["embed.weight", [200, 64], wave(12800, 0)]];
-  for (let layer = 0; layer < 12; layer++) {
-    for (const part of ["attn.q", "attn.k", "attn.v", "attn.out", "mlp.up", "mlp.down"]) {
-      tensors.push([`layers.${layer}.${part}.weight`, [64, 64], wave(4096, layer)]);
-    }
-    tensors.push([`layers.${layer}.norm.weight`, [64], new Float32Array(64).fill(1)]);
-  }
-  if (moved) tensors.push(["head.weight", [8, 64], wave(512, 1)]);
-  return safetensors(name, tensors);
-}
-
-const HOSTILE = [
-  "<script>document.title='run'</script>",
-  "</script><script>document.title='run'</script>",
-  "<img src=x onerror=\"document.title='run'\">",
-  "\"'><svg onload=document.title='run'>",
-  "<!--<script>",
-  "]]>&lt;&amp;",
-  "javascript:document.title='run'",
-  "\u202Egnp.exe\u202C",
-  "a\u0000b\u001B[31mc\u2028d\u200Be",
-  "__proto__",
-  "constructor",
-  "x".repeat(10000),
-  "<".repeat(10000),
-  ".".repeat(10000),
-  "a/".repeat(5000),
-];
 
 /** The delta that leads from one file to another. */
 function delta(name, [before, after]) {
@@ -70,7 +21,7 @@ function delta(name, [before, after]) {
 }
 
 const one = new Float32Array([1, 2, 3, 4]);
-const pair = [model("before.safetensors", 0), model("after.safetensors", 1)];
+const pair = [model(folder, "before.safetensors", 0), model(folder, "after.safetensors", 1)];
 const reports = {
   safetensors: [join(corpus, "data/two-moons.safetensors")],
   gguf: [join(corpus, "corpus/foreign/gguf/quant_mixed.gguf")],
@@ -78,6 +29,7 @@ const reports = {
   delta: [delta("delta.zt", pair)],
   hostile: [
     safetensors(
+      folder,
       "<b>hostile.safetensors",
       HOSTILE.map((name) => [name, [2, 2], one]),
       Object.fromEntries(HOSTILE.map((text) => [text, text])),
@@ -85,6 +37,7 @@ const reports = {
   ],
   many: [
     safetensors(
+      folder,
       "many.safetensors",
       Array.from({ length: 100_000 }, (_, at) => [`layers.${at % 100}.experts.${Math.floor(at / 100)}.weight`, [2, 2], one]),
     ),

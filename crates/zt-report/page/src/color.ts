@@ -39,6 +39,9 @@ function categories(all: string[], of: (sums: Sums) => string): Coloring {
 
 const STEPS = Array.from({ length: 24 }, (_, at) => at / 23);
 
+/** The greatest over the least value of a ramp, at least. */
+const NARROWEST = 4;
+
 /** A ramp over the positive values, by their logarithm. */
 function ramp(
   items: Item[],
@@ -56,8 +59,11 @@ function ramp(
     below += item.decoded;
     return below > 0.01 * bytes && before < 0.99 * bytes;
   });
-  const low = common.length > 0 ? value(common[0]) : 1e-3;
-  const high = Math.max(common.length > 0 ? value(common[common.length - 1]) : 1, low * 1.001);
+  const [least, greatest] = [positive[0], positive[positive.length - 1]].map((item) => (item ? value(item) : 1));
+  const [from, to] = common.length > 0 ? [value(common[0]), value(common[common.length - 1])] : [least, greatest];
+  // Values that are nearly equal do not fill the scale.
+  const wider = Math.max(1, Math.sqrt(NARROWEST / (to / from)));
+  const [low, high] = [from / wider, to * wider];
   const scale = scaleLog([low, high], [0, 1]).clamp(true);
   const text = (value: number | undefined) => (value === undefined ? "no figure" : `${unit} ${digits(value)}`);
   return {
@@ -66,7 +72,10 @@ function ramp(
       return value === undefined ? NONE : magnitude(value > 0 ? scale(value) : 0);
     },
     label: (sums) => text(of(sums)),
-    legend: STEPS.map((part) => ({ color: magnitude(part), label: digits(scale.invert(part)) })),
+    legend: STEPS.map((part) => {
+      const beyond = part === 0 && least < low ? "≤ " : part === 1 && greatest > high ? "≥ " : "";
+      return { color: magnitude(part), label: beyond + digits(scale.invert(part)) };
+    }),
     isRamp: true,
   };
 }

@@ -30,7 +30,7 @@ export interface FileSummary {
 /** An integer beyond 2^53 is text. */
 type Exact = number | string;
 
-export type Status = "same" | "changed" | "added" | "removed" | "incomparable";
+export type Status = "same" | "changed" | "added" | "removed" | "incomparable" | "unread";
 
 /** The minimum, the maximum, the mean and the deviation of finite values. */
 type Finite = [Exact, Exact, number, number];
@@ -132,16 +132,25 @@ export interface Item {
   change?: Change;
 }
 
+/** What an object has beside its figures. */
+export interface Details {
+  histogram?: Histogram;
+  /** The histogram in the first of two files. */
+  before?: Histogram;
+  levels?: Levels;
+  delta?: Delta;
+  picture?: Picture;
+  /** The bytes of the object, where its figures are of a sample, or of nothing. */
+  unread?: number;
+}
+
+/** The figures of all objects. */
 export interface Report {
   files: FileSummary[];
   program: string;
   isSample: boolean;
   items: Item[];
-  histograms: Map<number, Histogram>;
-  before: Map<number, Histogram>;
-  levels: Map<number, Levels>;
-  deltas: Map<number, Delta>;
-  picture(at: number): Picture | undefined;
+  details(at: number): Details;
 }
 
 export function parse(text: string): Report {
@@ -183,22 +192,27 @@ export function parse(text: string): Report {
   });
   const histogram = ([start, width, counts]: [number, number, number[]]): Histogram => ({ start, width, counts });
   const histograms = (all: Data["histograms"]) => new Map(all.map(([at, bins]) => [at, histogram(bins)]));
-  const pictures = new Map(data.pictures);
+  const [now, before] = [histograms(data.histograms), histograms(data.before)];
+  const levels = new Map(data.levels.map(([at, [bins, scales]]) => [at, { levels: histogram(bins), scales }]));
+  const [deltas, pictures] = [new Map(data.deltas), new Map(data.pictures)];
+  const picture = (at: number): Picture | undefined => {
+    const found = pictures.get(at);
+    if (found === undefined) return undefined;
+    const [rows, columns, kind, low, high, base64] = found;
+    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+    return { rows, columns, kind, low, high, bytes };
+  };
   return {
     files: data.files,
     program: data.program,
     isSample: data.is_sample,
     items,
-    histograms: histograms(data.histograms),
-    before: histograms(data.before),
-    levels: new Map(data.levels.map(([at, [bins, scales]]) => [at, { levels: histogram(bins), scales }])),
-    deltas: new Map(data.deltas),
-    picture(at) {
-      const found = pictures.get(at);
-      if (found === undefined) return undefined;
-      const [rows, columns, kind, low, high, base64] = found;
-      const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-      return { rows, columns, kind, low, high, bytes };
-    },
+    details: (at) => ({
+      histogram: now.get(at),
+      before: before.get(at),
+      levels: levels.get(at),
+      delta: deltas.get(at),
+      picture: picture(at),
+    }),
   };
 }

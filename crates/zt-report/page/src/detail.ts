@@ -2,19 +2,33 @@
 
 import { scaleLinear, scaleSymlog } from "d3-scale";
 
-import type { Delta, Histogram, Item, Report } from "./data";
+import type { Delta, Details, Histogram, Item } from "./data";
 import { h, s } from "./dom";
 import { drawPicture } from "./picture";
+import type { Source } from "./source";
 import { change } from "./table";
 import { abridged, digits, human, percent, plural, printable, shape } from "./text";
 
-export function drawDetail(report: Report) {
+/** `changed` is called when an item has new figures. */
+export function drawDetail(source: Source, changed: () => void) {
   const panel = h("section", { class: "detail", "aria-label": "Chosen object", tabindex: -1 });
   let isLog = false;
   let shown: Item | undefined;
 
-  function show(item: Item) {
+  function show(item: Item, isWhole = false) {
     shown = item;
+    const found = source.details(item, isWhole);
+    if (!(found instanceof Promise)) return draw(item, found);
+    draw(item, {}, h("p", { class: "caption", role: "status" }, "Reading values …"));
+    const done = (found: Details, ...more: Node[]) => {
+      changed();
+      if (shown === item) draw(item, found, ...more);
+    };
+    found.then(done, (error) => done({}, h("p", { class: "fault", role: "alert" }, printable(error.message))));
+  }
+
+  /** `more` is shown in place of a histogram. */
+  function draw(item: Item, details: Details, ...more: Node[]) {
     // A long name is broken after its dots.
     const parts = abridged(item.name, 400).split(/(?<=[./])/).flatMap((part) => [part, h("wbr")]);
     const name = h("h3", {}, h("bdi", {}, ...parts));
@@ -22,16 +36,23 @@ export function drawDetail(report: Report) {
     panel.replaceChildren(
       name,
       problems.length > 0 ? h("ul", { class: "problems" }, ...problems) : "",
-      facts(item, report.deltas.get(item.at)),
-      ...histogram(item),
-      ...levels(item),
-      ...picture(item),
+      facts(item, details.delta),
+      ...unread(item, details),
+      ...(more.length > 0 ? more : [...histogram(item, details), ...levels(details), ...picture(item, details)]),
     );
   }
 
-  function histogram(item: Item): Node[] {
-    const [now, before] = [report.histograms.get(item.at), report.before.get(item.at)];
-    if (now === undefined) return item.count ? [left("histogram")] : [];
+  function unread(item: Item, { unread }: Details): Node[] {
+    if (unread === undefined) return [];
+    const what = item.count === undefined ? "Nothing was read of its values. " : "The figures are of a sample of 256 KiB. ";
+    const read = h("button", { type: "button", click: () => show(item, true) }, `Read all ${human(unread)}`);
+    return [h("p", { class: "caption" }, what, read)];
+  }
+
+  const left = (item: Item, what: string) => h("p", { class: "caption" }, source.missing(item, what));
+
+  function histogram(item: Item, { histogram: now, before }: Details): Node[] {
+    if (now === undefined) return item.count ? [left(item, "histogram")] : [];
     const toggle = h("input", {
       type: "checkbox",
       id: "log",
@@ -57,8 +78,7 @@ export function drawDetail(report: Report) {
     ];
   }
 
-  function levels(item: Item): Node[] {
-    const found = report.levels.get(item.at);
+  function levels({ levels: found }: Details): Node[] {
     if (found === undefined) return [];
     const { levels, scales } = found;
     const used = plural(levels.counts.filter((count) => count > 0).length, "level", "levels");
@@ -71,18 +91,14 @@ export function drawDetail(report: Report) {
     ];
   }
 
-  function picture(item: Item): Node[] {
-    const found = report.picture(item.at);
-    if (found === undefined) return item.shape.length > 1 && item.count ? [left("picture")] : [];
+  function picture(item: Item, { picture: found }: Details): Node[] {
+    if (found === undefined) return item.shape.length > 1 && item.count ? [left(item, "picture")] : [];
     return drawPicture(item, found);
   }
 
   panel.append(h("p", { class: "caption" }, "Choose an object in the map or in the table."));
   return { panel, show };
 }
-
-const left = (what: string) =>
-  h("p", { class: "caption" }, `The ${what} is left out to keep the page small; zt report --detail keeps all.`);
 
 function facts(item: Item, delta: Delta | undefined) {
   const rows: [string, string][] = [

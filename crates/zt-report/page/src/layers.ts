@@ -20,12 +20,12 @@ interface Line {
   points: { layer: number; relative: number; all: Item[] }[];
 }
 
-/** Undefined if no names have numbers, or if nothing changed. */
-export function drawLayers(items: Item[], onSelect: (item: Item) => void) {
+/** Hidden if no names have numbers, or if nothing changed. */
+export function drawLayers(items: Item[], onSelect: (item: Item) => void): HTMLElement {
   const lines = linesOf(items);
   const changes = lines.flatMap(({ points }) => points.flatMap(({ all }) => all.map(({ change }) => change!.relative!)));
   const positive = changes.filter((change) => change > 0).sort((a, b) => a - b);
-  if (positive.length === 0) return undefined;
+  if (positive.length === 0) return h("section", { hidden: true });
   const most = positive[positive.length - 1];
   // One outlier would flatten everything else.
   const isLog = most > 30 * positive[positive.length >> 1];

@@ -1,10 +1,13 @@
 // The top of the page: totals, and what verification found.
 
-import type { FileSummary, Findings, Report } from "./data";
+import type { FileSummary, Findings, Item, Report } from "./data";
 import { h } from "./dom";
 import { abridged, human, large, plural, printable } from "./text";
 
-export function drawSummary(report: Report) {
+/** Objects of a reason that are listed. */
+const LISTED = 200;
+
+export function drawSummary(report: Report, onSelect: (item: Item) => void) {
   const { files } = report;
   const last = files[files.length - 1];
   const cards =
@@ -25,6 +28,7 @@ export function drawSummary(report: Report) {
     h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, which(files, at))), problems(report)),
     last.delta && files.length === 1 && h("p", { class: "caption" }, "A delta: how far values move is seen with the base, zt report BASE DELTA --base BASE."),
     report.isSample && h("p", { class: "caption" }, "The figures are of a sample of each object's values."),
+    h("div", { class: "reasons" }, ...reasons(report.items, onSelect)),
     ...files.flatMap((file, at) => lists(file, which(files, at))),
   );
 }
@@ -35,10 +39,39 @@ function problems({ items, isSample }: Report) {
   const found = items.filter((item) => item.problems.length > 0).length;
   const unread = items.filter((item) => item.count === undefined && item.problems.length === 0).length;
   const also = unread > 0 ? `${plural(unread, "object", "objects")} not read` : isSample ? "none in the sample" : "";
-  if (found > 0) return card(label, plural(found, "object", "objects"), ["see the table", unread > 0 && also].filter(Boolean).join("; "), "bad");
+  if (found > 0) return card(label, plural(found, "object", "objects"), ["see below", unread > 0 && also].filter(Boolean).join("; "), "bad");
   if (unread > 0 && unread === items.length) return card(label, "not looked at", "values were not read");
   return card(label, "0 objects", also || "no NaN, no dead rows, no outliers", also ? "" : "good");
 }
+
+/** The objects with problems, by what is wrong. Reasons that differ in numbers are one. */
+function reasons(items: Item[], onSelect: (item: Item) => void): Node[] {
+  const found = new Map<string, Item[]>();
+  for (const item of items) {
+    for (const reason of new Set(item.problems.map(reasonOf))) {
+      const all = found.get(reason);
+      if (all) all.push(item);
+      else found.set(reason, [item]);
+    }
+  }
+  return [...found]
+    .sort((a, b) => b[1].length - a[1].length)
+    .map(([reason, all]) => {
+      const link = (item: Item) => h("button", { type: "button", click: () => onSelect(item) }, h("bdi", {}, abridged(item.name, 120)));
+      const more = all.length > LISTED && h("li", {}, `and ${(all.length - LISTED).toLocaleString("en")} more`);
+      const list = h("ul", { tabindex: 0 }, ...all.slice(0, LISTED).map((item) => h("li", {}, link(item))), more);
+      return h("details", {}, h("summary", {}, `${reason}: ${plural(all.length, "object", "objects")}`), list);
+    });
+}
+
+/** `3 rows of zeros` and `1 row of zeros` are one; of an error its code. */
+const reasonOf = (problem: string) =>
+  printable(problem)
+    .replace(/: .*/s, "")
+    .replace(/-?\d[\d.]*(e[+-]?\d+)? ?/g, "")
+    .replace(/^deviation times/, "deviation unlike")
+    .replace(/^infinity$/, "infinities")
+    .replace(/^(row|column) of/, "$1s of");
 
 const base = (path: string) => abridged(path.split(/[/\\]/).filter((part) => part !== "").pop() ?? path, 80);
 
@@ -58,7 +91,7 @@ function changes({ base, changed, whole, removed }: NonNullable<FileSummary["del
 function statuses({ items }: Report) {
   const counts = new Map<string, number>();
   for (const { change } of items) counts.set(change!.status, (counts.get(change!.status) ?? 0) + 1);
-  const all = ["changed", "same", "added", "removed", "incomparable"];
+  const all = ["changed", "same", "added", "removed", "incomparable", "unread"];
   const shown = all.filter((status) => counts.has(status) || status === "changed");
   const retyped = items.filter((item) => item.type.includes(" → "));
   const types = [...new Set(retyped.map((item) => item.type))];

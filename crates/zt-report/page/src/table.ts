@@ -4,7 +4,7 @@ import { Virtualizer, elementScroll, observeElementOffset, observeElementRect } 
 
 import type { Item } from "./data";
 import { h } from "./dom";
-import { abridged, digits, human, narrow, percent, plural, printable, shape } from "./text";
+import { abridged, digits, human, narrow, percent, plural, shape } from "./text";
 
 const ROW = 28;
 /** Rows in sight. */
@@ -62,7 +62,14 @@ const OF_TWO: Column[] = [
   OF_ONE[OF_ONE.length - 1],
 ];
 
-const STATUS = { same: 0, changed: 1, incomparable: 2, removed: 3, added: 4 };
+const STATUS = { unread: -1, same: 0, changed: 1, incomparable: 2, removed: 3, added: 4 };
+
+/** The order of a comparison. It is no column. */
+const FIRST = number("first", "what changed", (item) => {
+  const { status, relative } = item.change!;
+  const more = relative === null || relative === undefined ? 0 : relative / (1 + relative);
+  return { changed: 4 + more, incomparable: 3, added: 2, removed: 1, unread: 0, same: item.type.includes(" → ") ? -1 : -2 }[status];
+}, () => "");
 
 function zeros(item: Item): number | undefined {
   return item.count ? item.zeros / item.count : undefined;
@@ -82,9 +89,10 @@ const cosine = (item: Item) => {
 export function drawTable(items: Item[], onSelect: (item: Item) => void) {
   const isPair = items.some((item) => item.change);
   const columns = isPair ? OF_TWO : OF_ONE;
+  const orders = isPair ? [FIRST, ...columns] : columns;
   let order: number[] = items.map((_, at) => at);
   let places: number[] | undefined;
-  let sorted = { key: "", isReversed: false };
+  let sorted = { key: isPair ? FIRST.key : "", isReversed: false };
   let chosen: number | undefined;
   const sorts = new Map<string, Float64Array>();
   let lower: string[] | undefined;
@@ -118,6 +126,7 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     h("div", { role: "rowgroup", class: "head" }, h("div", { role: "row", "aria-rowindex": 1 }, ...heads)),
     body,
   );
+  grid.style.setProperty("--name", `${nameWidth(items)}px`);
   const printed = h("table", { class: "printed" });
   const section = h(
     "section",
@@ -204,7 +213,9 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     grid.setAttribute("aria-rowcount", `${order.length + 1}`);
     const of = order.length === items.length ? "" : ` of ${items.length.toLocaleString("en")}`;
     count.textContent = plural(order.length, "object", "objects") + of;
-    grid.style.height = `${Math.min(order.length + 1, ROWS) * ROW + 2}px`;
+    // It fills the space beside a long panel.
+    grid.style.minHeight = `${Math.min(order.length + 1, ROWS) * ROW + 2}px`;
+    grid.style.maxHeight = `${(order.length + 1) * ROW + 2}px`;
     virtual.scrollToOffset(0);
     virtual._willUpdate();
     draw();
@@ -217,14 +228,15 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
         id: "sort",
         "aria-label": "Sort",
         change: () => {
-          const column = columns.find(({ key }) => key === choice.value);
+          const column = orders.find(({ key }) => key === choice.value);
           if (column) sortBy(column);
           else unsort();
         },
       },
       h("option", { value: "" }, "in file order"),
-      ...columns.map((column) => h("option", { value: column.key }, `by ${column.label.toLowerCase()}`)),
+      ...orders.map((column) => h("option", { value: column.key }, `by ${column.label.toLowerCase()}`)),
     );
+    choice.value = sorted.key;
     return choice;
   }
 
@@ -249,7 +261,7 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
 
   /** Places by the sorted column. Numbers come largest first, and those without one last. */
   function ordered(): number[] {
-    const column = columns.find(({ key }) => key === sorted.key)!;
+    const column = orders.find(({ key }) => key === sorted.key)!;
     const keys = keysOf(column);
     const sign = sorted.isReversed ? -1 : 1;
     return items
@@ -261,7 +273,8 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     let keys = sorts.get(column.key);
     if (keys === undefined) {
       const { value } = column;
-      keys = value ? Float64Array.from(items, (item) => -(value(item) ?? NaN)) : ranks(items.map(column.text));
+      const text = column === NAME ? (item: Item) => item.name : column.text;
+      keys = value ? Float64Array.from(items, (item) => -(value(item) ?? NaN)) : ranks(items.map(text));
       sorts.set(column.key, keys);
     }
     return keys;
@@ -317,7 +330,12 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
       refine();
       // Natural order takes the longest to find.
       const idle = window.requestIdleCallback ?? ((run: () => void) => setTimeout(run, 200));
-      idle(() => columns.forEach(keysOf));
+      for (const column of columns) idle(() => keysOf(column));
+    },
+    /** The figures of some objects are other ones. */
+    changed() {
+      sorts.clear();
+      draw();
     },
     select(item: Item) {
       chosen = item.at;
@@ -332,16 +350,22 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
   };
 }
 
+/** The width of nearly all names. The few longest ones are cut. */
+function nameWidth(items: Item[]): number {
+  const lengths = items.map(({ name }) => name.length).sort((a, b) => a - b);
+  const most = lengths[Math.floor(0.98 * (lengths.length - 1))] ?? 0;
+  return Math.min(Math.max(7.2 * most + 20, 240), 720);
+}
+
 function classes(column: Column): string {
   return `${column.key} ${column.isNumber ? "number" : ""} ${column.isExtra ? "extra" : ""}`;
 }
 
 /** The ranks of texts, where `layers.2` comes before `layers.10`. */
 function ranks(texts: string[]): Float64Array {
-  const keys = texts.map((text) => printable(text).replace(/\d+/g, (digits) => digits.padStart(12, "0")));
-  const places = keys.map((_, at) => at);
-  places.sort((a, b) => (keys[a] < keys[b] ? -1 : keys[a] > keys[b] ? 1 : 0));
-  const found = new Float64Array(keys.length);
-  places.forEach((at, rank) => (found[at] = rank > 0 && keys[at] === keys[places[rank - 1]] ? found[places[rank - 1]] : rank));
-  return found;
+  const keys = new Map<string, string>();
+  for (const text of texts) if (!keys.has(text)) keys.set(text, text.replace(/\d+/g, (digits) => digits.padStart(12, "0")));
+  const sorted = [...keys].sort(([, a], [, b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const places = new Map(sorted.map(([text], rank) => [text, rank]));
+  return Float64Array.from(texts, (text) => places.get(text)!);
 }

@@ -16,10 +16,14 @@ const SMALLEST = 90;
 /** Parts of a module that are shown whatever their size. */
 const FEW = 24;
 
+/** The number that a label begins with; NaN for others. */
+const layer = ({ label }: Module) => parseInt(label.replace(/^[./]/, ""), 10);
+
 type Tile = HierarchyRectangularNode<Module>;
 
 export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
-  const root = modules(items);
+  // Made when it is drawn first: the table is there before.
+  let root = module([], "", "");
   let shown = root;
   let tiles: Tile[] = [];
   let active = 0;
@@ -71,6 +75,7 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
   }
 
   function draw() {
+    if (root.children.length === 0) shown = root = modules(items);
     const width = Math.max(section.clientWidth, 280);
     const coloring = COLORINGS[choice.value](items);
     map.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);
@@ -84,7 +89,8 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
       return found;
     };
     const leaves = hierarchy(shown, children).sum((of) => (parts.get(of)!.length > 0 ? 0 : size(of)));
-    leaves.sort((a, b) => (b.value ?? 0) - (a.value ?? 0));
+    // Layers of one size stand in the order of their numbers.
+    leaves.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || layer(a.data) - layer(b.data) || 0);
     const layout = treemap<Module>()
       .size([width, HEIGHT])
       .tile(treemapSquarify.ratio(1.4))
@@ -99,7 +105,8 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
     drawLegend(coloring.legend, coloring.isRamp);
     drawCrumbs();
     mark(-1);
-    hint.textContent = "Areas are bytes. A click on a tile shows the object, a click on a heading enlarges the module.";
+    const isOdd = shown.problems > 0 ? " A dashed red border is a problem." : "";
+    hint.textContent = `Areas are bytes.${isOdd} A click on a tile shows the object, a click on a heading enlarges the module.`;
   }
 
   /** The parts of a module: those that are large enough, and one for all others. */
@@ -131,7 +138,7 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
         id: `tile-${at}`,
         "aria-label": `${name}, ${parts}`,
         "aria-selected": "false",
-        class: isGroup ? "module" : `tile${light}`,
+        class: isGroup ? "module" : `tile${light}${data.problems > 0 ? " odd" : ""}`,
         transform: `translate(${x0},${y0})`,
         click: () => {
           active = at;
@@ -224,6 +231,15 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
   return {
     section,
     draw,
+    /** The figures of some objects are other ones. */
+    changed() {
+      const path = shown.path;
+      root = modules(items);
+      const find = (at: Module): Module | undefined =>
+        at.path === path && at.children.length > 0 ? at : at.children.filter((it) => path.startsWith(it.path)).map(find).find(Boolean);
+      shown = find(root) ?? root;
+      draw();
+    },
     select(item: Item | undefined) {
       chosen = item?.at;
       mark(-1);

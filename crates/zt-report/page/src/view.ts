@@ -1,0 +1,140 @@
+// The parts of a page, and what they do to each other.
+
+import type { Item } from "./data";
+import { drawDetail } from "./detail";
+import { h } from "./dom";
+import { drawLayers } from "./layers";
+import type { Source } from "./source";
+import { drawSummary } from "./summary";
+import { drawTable } from "./table";
+import { human, plural } from "./text";
+import { drawTreemap } from "./treemap";
+
+/** Objects of so many bytes are read without a question: from a disk, and from a network. */
+const [ON_DISK, ON_NETWORK] = [2 ** 25, 2 ** 16];
+
+/** Draws all that `source` has. The result draws anew what has been read since. */
+export function draw(main: Element, source: Source): () => void {
+  const { items } = source.report;
+  const gone = new AbortController();
+  const detail = drawDetail(source, changed);
+  const table = drawTable(items, select);
+  const map = drawTreemap(items, select);
+  let summary = drawSummary(source.report, select);
+  let layers = drawLayers(items, select);
+  main.replaceChildren(
+    summary,
+    reading(),
+    map.section,
+    layers,
+    h("div", { class: "columns" }, table.section, detail.panel),
+    h("footer", {}, source.footer),
+  );
+  table.start();
+  // The table is there at once; the map of many objects takes longer.
+  requestAnimationFrame(() =>
+    setTimeout(() => {
+      map.draw();
+      open();
+    }),
+  );
+
+  let width = window.innerWidth;
+  const { signal } = gone;
+  window.addEventListener(
+    "resize",
+    () => {
+      if (window.innerWidth !== width) map.draw();
+      width = window.innerWidth;
+    },
+    { signal },
+  );
+  window.addEventListener("hashchange", open, { signal });
+
+  let timer: number | undefined;
+  let pause = 300;
+
+  /** The figures of some objects are other ones. */
+  function changed() {
+    // Another page is in this place.
+    if (!table.section.isConnected) return gone.abort();
+    table.changed();
+    timer ??= window.setTimeout(() => {
+      const start = performance.now();
+      const [newSummary, newLayers] = [drawSummary(source.report, select), drawLayers(items, select)];
+      // What was opened stays open.
+      const open = new Set([...summary.querySelectorAll("details[open] > summary")].map((it) => it.textContent!.replace(/:.*/, "")));
+      for (const it of newSummary.querySelectorAll("summary")) {
+        if (open.has(it.textContent!.replace(/:.*/, ""))) it.parentElement!.setAttribute("open", "");
+      }
+      summary.replaceWith(newSummary);
+      layers.replaceWith(newLayers);
+      [summary, layers] = [newSummary, newLayers];
+      map.changed();
+      timer = undefined;
+      // Of many objects the map takes long. The page is free for most of the time.
+      pause = 300 + 10 * (performance.now() - start);
+    }, pause);
+  }
+
+  /** Reads the values of all objects, where they are not here. */
+  function reading(): Node {
+    const { readAll } = source;
+    if (!readAll) return document.createDocumentFragment();
+    let stop: AbortController | undefined;
+    const bytes = items.reduce((all, item) => all + item.stored, 0);
+    const label = `Read the values of ${items.length === 1 ? "the object" : `all ${items.length.toLocaleString("en")} objects`}, ${human(bytes)}`;
+    const said = h("span", { role: "status" });
+    const button = h("button", { type: "button", click: () => (stop ? stop.abort() : start()) }, label);
+    const start = async () => {
+      const { signal } = (stop = new AbortController());
+      button.textContent = "Stop";
+      let rest = items.length;
+      try {
+        await readAll((done) => {
+          rest = items.length - done;
+          said.textContent = `${plural(done, "object", "objects")} of ${items.length.toLocaleString("en")} read`;
+          changed();
+          if (!table.section.isConnected) stop?.abort();
+        }, signal);
+      } catch (error) {
+        said.textContent = (error as Error).message;
+      }
+      button.textContent = label;
+      button.hidden = rest === 0;
+      stop = undefined;
+    };
+    if (bytes <= (source.isCheap ? ON_DISK : ON_NETWORK)) start();
+    return h("p", { class: "reading" }, button, " ", said);
+  }
+
+  function select(item: Item) {
+    const link = `#${encodeURIComponent(item.name)}`;
+    if (location.hash !== link) history.replaceState(null, "", link);
+    show(item);
+  }
+
+  function show(item: Item) {
+    table.select(item);
+    map.select(item);
+    detail.show(item);
+  }
+
+  /** Shows the object that the address names, or else the one that changed most, or has problems, or is the largest. */
+  function open() {
+    let name = location.hash.slice(1);
+    try {
+      name = decodeURIComponent(name);
+    } catch {
+      // An address that no link of this page has: a percent sign alone.
+    }
+    const weight = (item: Item) => item.change?.relative ?? (item.change ? 0 : item.decoded * (item.problems.length > 0 ? 1e20 : 1));
+    const item = items.find((item) => item.name === name);
+    const first = () => items.reduce((most, item) => (weight(item) > weight(most) ? item : most), items[0]);
+    if (item) show(item);
+    // Reading may take long, and someone pays for it.
+    else if (items.length > 0 && !source.isLazy) show(first());
+  }
+
+  return changed;
+}
