@@ -40,6 +40,7 @@ mod reproducible;
 mod rooms;
 mod sbom;
 mod shell;
+mod site;
 mod supply_chain;
 mod table;
 mod test_python;
@@ -211,8 +212,14 @@ const TASKS: &[Task] = &[
     Task {
         name: "wasm",
         arguments: "",
-        summary: "the npm package: its size, its types, and its tests in node and Chromium; needs Debian 12 and root or sudo",
+        summary: "the npm package and the site: size, types, and tests in node and Chromium; needs Debian 12 and root or sudo",
         run: wasm::run,
+    },
+    Task {
+        name: "site",
+        arguments: "",
+        summary: "the page that opens files and links, in target/site; builds the npm package, and needs what that needs",
+        run: site::run,
     },
     Task {
         name: "kill-points",

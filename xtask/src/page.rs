@@ -22,9 +22,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
         _ => return Err(Error::Usage("page takes --check only".into())),
     };
     let page = gathered(shell)?;
-    let types = shell.program("node");
-    let types = types.arg(page.join("node_modules/typescript/bin/tsc"));
-    types.arg("--project").arg(&page).run()?;
+    check_types(shell, &page)?;
     let assets = shell.root().join(ASSETS);
     let made = page.join("made");
     empty(&made)?;
@@ -49,13 +47,7 @@ pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
 
 /// `[MODEL]...`: reports of these files, too.
 pub(crate) fn test(shell: &Shell, models: &[String]) -> Result<()> {
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let mut browsers = browsers.into_iter();
-    let browser = browsers.find(|name| shell.program(name).arg("--version").succeeds());
-    let browser = browser.ok_or_else(|| {
-        let why = "chromium is not installed (on Debian: apt-get install chromium)";
-        Error::Unavailable(why.into())
-    })?;
+    let browser = browser(shell)?;
     let page = gathered(shell)?;
     let zt = shell.built("bin", "zt")?;
     let reports = page.join("reports");
@@ -65,8 +57,26 @@ pub(crate) fn test(shell: &Shell, models: &[String]) -> Result<()> {
     models.iter().fold(test, |test, model| test.arg(model)).run()
 }
 
+/// The name of a browser that is installed.
+pub(crate) fn browser(shell: &Shell) -> Result<&'static str> {
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let mut browsers = browsers.into_iter();
+    let browser = browsers.find(|name| shell.program(name).arg("--version").succeeds());
+    browser.ok_or_else(|| {
+        let why = "chromium is not installed (on Debian: apt-get install chromium)";
+        Error::Unavailable(why.into())
+    })
+}
+
+/// Checks the types of the sources in `page`.
+pub(crate) fn check_types(shell: &Shell, page: &Path) -> Result<()> {
+    let types = shell.program("node");
+    let types = types.arg(page.join("node_modules/typescript/bin/tsc"));
+    types.arg("--project").arg(page).run()
+}
+
 /// The sources beside their packages. Their lock file decides whether the packages are installed anew.
-fn gathered(shell: &Shell) -> Result<PathBuf> {
+pub(crate) fn gathered(shell: &Shell) -> Result<PathBuf> {
     let (sources, page) = (shell.root().join(SOURCES), shell.target().join("page"));
     let lock = sources.join("package-lock.json");
     let wanted = fs::read_to_string(&lock).map_err(Error::file(&lock))?;
@@ -78,7 +88,10 @@ fn gathered(shell: &Shell) -> Result<PathBuf> {
         let npm = npm.arg("--prefix").arg(&page).run();
         npm.map_err(unavailable("the packages of the page"))
     })?;
-    empty(&page.join("src"))?;
+    for folder in ["src", "site"] {
+        empty(&page.join(folder))?;
+    }
+    copy(&shell.root().join("js/zt/index.d.ts"), &page.join("zt-tensor.d.ts"))?;
     for path in below(&sources)? {
         let name = relative(&path, &sources);
         if !name.starts_with("node_modules/") {

@@ -1,18 +1,19 @@
-//! `cargo xtask wasm`: the npm package `zt-tensor`, built, and tested in node and in Chromium. It needs Debian 12.
+//! `cargo xtask wasm`: the npm package `zt-tensor` and the site, built, and tested in node and in Chromium. It needs
+//! Debian 12.
 //!
 //! `rustup` has Rust's library for WebAssembly. The tests run on the packed package, installed as users install it:
 //! `target/npm`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::ci::is_continuous;
 use crate::dist::add;
 use crate::environment::{once, unavailable};
 use crate::error::{Error, Result};
 use crate::files::{self, empty};
-use crate::platforms;
 use crate::shell::Shell;
+use crate::{platforms, site};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
@@ -28,16 +29,24 @@ const NAME: &str = "zt-tensor";
 const LONGEST: u64 = 3 << 19;
 
 pub(crate) fn run(shell: &Shell, _: &[String]) -> Result<()> {
+    let package = package(shell)?;
+    test(shell, package.parent().unwrap_or(&package))?;
+    site::build(shell, &package)?;
+    site::test(shell)
+}
+
+/// The package, built.
+pub(crate) fn package(shell: &Shell) -> Result<PathBuf> {
     let has_node = "process.exit(process.getBuiltinModule ? 0 : 1)";
     if !shell.program("node").arg("-e").arg(has_node).succeeds() {
         return Err(Error::Unavailable("node 20.16 or later is not installed".into()));
     }
     platforms::install(shell, COMPILER.into())?;
     add(shell, TARGET)?;
-    let folder = shell.target().join("npm");
-    fs::create_dir_all(&folder).map_err(Error::file(&folder))?;
-    build(shell, &folder.join(NAME))?;
-    test(shell, &folder)
+    let package = shell.target().join("npm").join(NAME);
+    fs::create_dir_all(&package).map_err(Error::file(&package))?;
+    build(shell, &package)?;
+    Ok(package)
 }
 
 /// Builds the package into `package`.

@@ -1,0 +1,103 @@
+// The site: opens files and addresses in a worker, and draws what it reads.
+
+import { Calls, ofWorker } from "./reader";
+import { human, plural, printable } from "./text";
+import { draw } from "./view";
+import type { Place } from "./worker";
+
+const main = document.querySelector("main")!;
+const status = document.getElementById("status")!;
+const field = (id: string) => document.getElementById(id) as HTMLInputElement;
+
+let calls: Calls | undefined;
+let opening = 0;
+
+/** Opens what is at these places: one, or two to compare. */
+async function open(places: Place[]) {
+  const mine = ++opening;
+  say("Reading headers …");
+  try {
+    calls ??= new Calls(new Worker("worker.js", { type: "module" }));
+    const opened = await calls.call("open", places, location.href);
+    if (mine !== opening) return;
+    const source = ofWorker(calls, opened, places);
+    draw(main, source);
+    document.title = source.report.files.map(({ path }) => printable(path.split("/").pop()!)).join(" → ");
+    tell();
+  } catch (error) {
+    if (mine !== opening) return;
+    say(printable((error as Error).message), true);
+  }
+}
+
+function say(text: string, isFault = false) {
+  status.textContent = text;
+  status.className = isFault ? "fault" : "";
+}
+
+/** Says what was transferred, as long as it changes. */
+function tell() {
+  const { requests, bytes } = calls!.traffic;
+  say(requests > 0 ? `${plural(requests, "request", "requests")}, ${human(bytes)} received` : "Nothing leaves this browser.");
+}
+setInterval(() => calls && calls.traffic.requests > 0 && !status.className && main.querySelector(".detail") && tell(), 500);
+
+/** Opens files by their paths. Two that are no set are compared. */
+function openFiles(files: Record<string, File>) {
+  const names = Object.keys(files);
+  const isSet = names.some((name) => /-of-\d+\.|\.json$|\.metadata$/.test(name));
+  if (names.length === 1) open([files[names[0]]]);
+  else if (names.length === 2 && !isSet) open(names.map((name) => files[name]));
+  else if (names.length > 0) open([files]);
+}
+
+const named = (list: Iterable<File>) =>
+  Object.fromEntries([...list].map((file) => [file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file]));
+
+for (const [button, input] of [["file", "files"], ["folder", "folders"]]) {
+  field(button).addEventListener("click", () => field(input).click());
+  field(input).addEventListener("change", () => openFiles(named(field(input).files!)));
+}
+
+/** Files within a dropped folder, by their paths in it. */
+async function below(entry: FileSystemEntry, path: string, found: Record<string, File>): Promise<void> {
+  if (entry.isFile) {
+    found[path] = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    return;
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  for (;;) {
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    if (some.length === 0) return;
+    for (const inner of some) await below(inner, path === "" ? inner.name : `${path}/${inner.name}`, found);
+  }
+}
+
+addEventListener("dragover", (event) => {
+  event.preventDefault();
+  document.body.classList.add("dropping");
+});
+addEventListener("dragleave", () => document.body.classList.remove("dropping"));
+addEventListener("drop", async (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dropping");
+  const entries = [...(event.dataTransfer?.items ?? [])].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
+  const files = entries.length > 0 ? {} : named(event.dataTransfer?.files ?? []);
+  // The paths of the files of one folder begin below it.
+  for (const entry of entries) await below(entry, entries.length === 1 && entry.isDirectory ? "" : entry.name, files);
+  openFiles(files);
+});
+
+// The address of the page is what it shows.
+const asked = new URLSearchParams(location.search);
+const given = ["url", "with"].map((name) => (field(name).value = asked.get(name) ?? "")).filter((text) => text !== "");
+document.querySelector("form")!.addEventListener("submit", () => {
+  field("with").disabled = field("with").value === "";
+});
+if (given.length > 0) open(given);
+else if (location.protocol === "file:") {
+  say("A browser starts no worker of a page on disk: serve this folder, as `python3 -m http.server` does.", true);
+}
+navigator.serviceWorker?.register("sw.js").catch(() => {
+  // Not on this host, or not from disk: then the page needs a network.
+});
