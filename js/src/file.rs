@@ -15,7 +15,7 @@ use crate::value::{array, attributes, number, object};
 /// A file of any kind.
 #[wasm_bindgen]
 pub struct OpenFile {
-    file: zt::File,
+    input: Input,
     host: Host,
 }
 
@@ -35,18 +35,17 @@ impl OpenFile {
             let (source, folder) = (HostSource::new(host.clone()), HostFolder(host.clone()));
             Kinds::builtin().open_in(source, name, &folder, options.input()?)
         };
-        let file = |input: Input| {
+        let weights = |input: Input| {
             let (folder, logical) = (HostFolder(host.clone()), options.of_weights()?);
-            let input = match logical {
-                Some(logical) => Kinds::builtin().logical_in(input, &folder, logical)?,
-                None => input,
-            };
-            Ok::<_, Error>(input.into_file())
+            match logical {
+                Some(logical) => Kinds::builtin().logical_in(input, &folder, logical),
+                None => Ok(input),
+            }
         };
         let opened = open(&host, name);
         let Some((first, earlier)) = bases.split_first() else {
-            let file = opened.and_then(file).or_throw()?;
-            return Ok(OpenFile { file, host });
+            let input = opened.and_then(weights).or_throw()?;
+            return Ok(OpenFile { input, host });
         };
         let base = open(first, &first.name());
         let deltas = earlier.iter().map(|host| open(host, &host.name())).chain([opened]);
@@ -55,8 +54,8 @@ impl OpenFile {
         let deltas: Vec<Input> = deltas.into_iter().collect::<zt::Result<_>>().or_throw()?;
         let check = if check { Check::Whole } else { Check::Read };
         let result = Patch::new(&base.or_throw()?, &deltas).check(check).open();
-        let file = result.and_then(file).or_throw()?;
-        Ok(OpenFile { file, host })
+        let input = result.and_then(weights).or_throw()?;
+        Ok(OpenFile { input, host })
     }
 
     /// The extensions of the files that can be opened.
@@ -66,29 +65,29 @@ impl OpenFile {
     }
 
     pub fn kind(&self) -> String {
-        self.file.kind().as_str().to_owned()
+        self.file().kind().as_str().to_owned()
     }
 
     pub fn layout(&self) -> Option<String> {
-        self.file.layout().map(str::to_owned)
+        self.file().layout().map(str::to_owned)
     }
 
     #[wasm_bindgen(js_name = byteLength)]
     pub fn byte_len(&self) -> JsValue {
-        number(self.file.byte_len())
+        number(self.file().byte_len())
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.file.names().map(str::to_owned).collect()
+        self.file().names().map(str::to_owned).collect()
     }
 
     pub fn attributes(&self) -> Result<JsValue> {
-        let found = self.file.attributes().or_throw()?;
+        let found = self.file().attributes().or_throw()?;
         Ok(attributes(&found.unwrap_or_default()))
     }
 
     pub fn warnings(&self) -> JsValue {
-        array(self.file.warnings().iter().map(warning))
+        array(self.file().warnings().iter().map(warning))
     }
 
     /// The description of a tensor.
@@ -117,7 +116,7 @@ impl OpenFile {
     /// The values of a tensor that is stored as an array.
     pub fn values(&self, name: &str, raw: bool) -> Result<JsValue> {
         let tensor = self.with_values(name).or_throw()?;
-        expect_array(&tensor, self.file.registry()).or_throw()?;
+        expect_array(&tensor, self.file().registry()).or_throw()?;
         self.array(tensor.to_dense(), raw).or_throw()
     }
 
@@ -148,11 +147,11 @@ impl OpenFile {
                 self.found(name).map(drop)?;
             }
             let choose = |name: &str| names.iter().any(|it| it == name).then(|| name.to_owned());
-            self.file.select(choose)
+            self.file().select(choose)
         });
         let some = some.transpose().or_throw()?;
         let options = VerifyOptions::new().strict(strict);
-        let report = some.as_ref().unwrap_or(&self.file).verify(&options);
+        let report = some.as_ref().unwrap_or(self.file()).verify(&options);
         let report = report.or_throw()?;
         let unverified = report.unverified.iter().map(|(name, role)| {
             object([("tensor", name.as_str().into()), ("role", role.as_str().into())])
@@ -169,8 +168,12 @@ impl OpenFile {
 }
 
 impl OpenFile {
-    pub(crate) fn file(&self) -> &zt::File {
-        &self.file
+    pub(crate) const fn input(&self) -> &Input {
+        &self.input
+    }
+
+    pub(crate) const fn file(&self) -> &zt::File {
+        self.input.file()
     }
 
     pub(crate) fn name(&self) -> String {
@@ -179,7 +182,7 @@ impl OpenFile {
 
     /// The tensor of that name. The error for an unknown name suggests the closest one.
     fn found(&self, name: &str) -> zt::Result<Tensor<'_>> {
-        self.file.tensor(name).map_err(|error| match zt::nearest(name, self.file.names()) {
+        self.file().tensor(name).map_err(|error| match zt::nearest(name, self.file().names()) {
             Some(near) if error.code() == codes::NOT_FOUND => {
                 let message = format!("{}; did you mean {near:?}?", error.message());
                 Error::new(error.kind(), error.code(), message).with_object(name)
@@ -191,7 +194,7 @@ impl OpenFile {
     /// The tensor of that name, if it is no change of a delta.
     fn with_values(&self, name: &str) -> zt::Result<Tensor<'_>> {
         let tensor = self.found(name)?;
-        if tensor.format() == Delta::FORMAT && is_delta(&self.file) {
+        if tensor.format() == Delta::FORMAT && is_delta(self.file()) {
             let message =
                 "is a change, and has values with the base alone: open the delta with `base`";
             return Err(Error::new(ErrorKind::Misuse, codes::MISUSE, message).with_object(name));
@@ -207,7 +210,7 @@ impl OpenFile {
         let is_small_float = matches!(elements.dtype, DType::F16 | DType::BF16)
             || elements.logical_type().is_some_and(|name| name.starts_with("f8_"));
         if is_small_float && !raw {
-            dense = dense.to_dtype(DType::F32, self.file.registry())?;
+            dense = dense.to_dtype(DType::F32, self.file().registry())?;
         }
         let (shape, elements) = dense.into_elements();
         let dtype = elements.dtype.as_str();

@@ -12,6 +12,7 @@
 //!
 //! Absent here: fetching, caches, and which typed array has which values. They are in `zt/`.
 
+mod convert;
 mod error;
 mod file;
 mod host;

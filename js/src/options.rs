@@ -93,6 +93,6 @@ fn limits(asked: &Object) -> Result<Limits> {
     Ok(limits)
 }
 
-fn misuse(message: String) -> Error {
+pub(crate) fn misuse(message: String) -> Error {
     Error::new(ErrorKind::Misuse, codes::MISUSE, message)
 }

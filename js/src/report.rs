@@ -39,7 +39,7 @@ impl OpenFile {
 
 impl OpenFile {
     /// The objects with these names, faulty ones included.
-    fn some(&self, names: Option<&[String]>) -> zt::Result<File> {
+    pub(crate) fn some(&self, names: Option<&[String]>) -> zt::Result<File> {
         let Some(names) = names else {
             return Ok(self.file().clone());
         };

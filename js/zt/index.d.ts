@@ -107,6 +107,14 @@ export class TensorFile {
    */
   report(options?: ReportOptions): Promise<string>;
 
+  /**
+   * The tensors as a file of another kind: the bytes that `zt convert` writes with the same options. The new file is in memory
+   * until the stream is read, and a call fetches at most 1 GiB by URL or from a blob.
+   *
+   * @throws {ZtError} of the code `lossy` if the kind cannot represent something, `unsupported` or that of a damaged tensor
+   */
+  convert(options: ConvertOptions): Promise<Conversion>;
+
   /** Frees the memory of the file, and closes it. */
   close(): void;
 }
@@ -196,6 +204,37 @@ export interface VerifyOptions {
   strict?: boolean;
   /** The tensors to check; all by default. */
   names?: string[];
+}
+
+export interface ConvertOptions {
+  /** `zt`, `safetensors`, `gguf`, `npz`, ... */
+  kind: string;
+  /** The tensors to write; all by default. */
+  names?: Iterable<string>;
+  /** The type that floating-point values are cast to: `f32`, `bf16`, `f8_e4m3fn`, ... */
+  dtype?: string;
+  /** The dialect of quantized weights, such as `gguf` or `zt`: docs/quantized.md. */
+  dialect?: string;
+  /** The level of zstd, from -7 to 22, for `zt`. Without it values are not compressed. */
+  zstd?: number;
+  /** Whether `zt` stores the bytes of floats in planes, which takes a third less space for bf16. */
+  planes?: boolean;
+  /** Whether quantized and sparse tensors are written as their values. */
+  dense?: boolean;
+  /** Whether what the kind cannot represent is left out, with a warning. */
+  dropUnsupported?: boolean;
+  /** Whether damaged tensors are left out, each with a warning. */
+  skipDamaged?: boolean;
+  /** Whether a cast may make values infinite, with a warning. */
+  allowInf?: boolean;
+}
+
+export interface Conversion {
+  /** The bytes of the new file. */
+  stream: ReadableStream<Uint8Array>;
+  byteLength: number;
+  /** Those of the file, and one for each loss. */
+  warnings: FileWarning[];
 }
 
 export interface ReportOptions {

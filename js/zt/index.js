@@ -92,6 +92,29 @@ export class TensorFile {
     return session.run(() => (before ? this.#open.compare(before.#open, ...asked) : this.#open.report(...asked)));
   }
 
+  async convert({ kind, names, dtype, dialect, zstd, planes, dense, dropUnsupported, skipDamaged, allowInf } = {}) {
+    let pieces;
+    const wanted = {
+      kind: String(kind),
+      names: names && Array.from(names, String),
+      dtype: dtype && String(dtype),
+      dialect: dialect && String(dialect),
+      zstd: zstd === undefined ? undefined : Number(zstd),
+      planes: Boolean(planes),
+      dense: Boolean(dense),
+      dropUnsupported: Boolean(dropUnsupported),
+      skipDamaged: Boolean(skipDamaged),
+      allowInf: Boolean(allowInf),
+      write: (bytes) => void pieces.push(bytes.slice()),
+    };
+    const { byteLength, warnings } = await session.run(() => {
+      pieces = [];
+      return this.#open.convert(wanted);
+    });
+    const pull = (stream) => (pieces.length > 0 ? stream.enqueue(pieces.shift()) : stream.close());
+    return { byteLength, warnings, stream: new ReadableStream({ pull }) };
+  }
+
   close() {
     if (!this.#engine) return;
     if (this.#generation === generation) this.#engine.free();
