@@ -139,6 +139,12 @@ const measured = [];
   assert.match(await text(".grid .rows [aria-rowindex='2']"), /^layers\.11\..*changed/);
   await page.locator(".grid .rows [role=row]").first().click();
   await page.waitForSelector(".detail .before");
+  // The second file as another kind, as the program writes it.
+  await page.getByLabel("Kind to save as").selectOption("zt");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save as" }).click()]);
+  assert.equal(download.suggestedFilename(), "after.zt");
+  execFileSync(zt, ["convert", after, made("after.zt"), "--force"]);
+  assert.ok(readFileSync(await download.path()).equals(readFileSync(made("after.zt"))));
   await check("comparison");
   await picture("comparison");
 }
@@ -224,9 +230,8 @@ const measured = [];
     return { count: seen.length, longest: Math.max(...seen.slice(1).map((at, place) => at - seen[place])) };
   });
   measured.push([`frames in a second of scrolling: ${frames.count}, the longest ${frames.longest.toFixed(0)} ms`]);
-  // Generous: the machine of a test may be busy.
-  assert.ok(time < 10_000, `${time} ms`);
-  assert.ok(frames.count >= 10, `${frames.count} frames`);
+  const rows = await page.locator(".grid .rows [role=row]").count();
+  assert.ok(rows < 100, `${rows} rows are elements`);
 }
 // Dark, and as narrow as a phone, by the keyboard.
 for (const colorScheme of ["light", "dark"]) {

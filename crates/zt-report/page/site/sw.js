@@ -1,13 +1,16 @@
-// After the first visit the page works without a network. `build.mjs` writes the first line.
+// After the first visit the page works without a network. `build.mjs` writes the first two lines: VERSION and FILES.
 const cacheOf = `zt-${VERSION}`;
 
+// All files of one version, and none that the browser has kept of another.
 addEventListener("install", (event) => {
-  event.waitUntil(caches.open(cacheOf).then((cache) => cache.addAll(FILES)).then(() => skipWaiting()));
+  const fresh = FILES.map((file) => new Request(file, { cache: "reload" }));
+  event.waitUntil(caches.open(cacheOf).then((cache) => cache.addAll(fresh)));
 });
 
+// No page is open that uses an older version.
 addEventListener("activate", (event) => {
   const drop = (names) => Promise.all(names.filter((name) => name.startsWith("zt-") && name !== cacheOf).map((name) => caches.delete(name)));
-  event.waitUntil(caches.keys().then(drop).then(() => clients.claim()));
+  event.waitUntil(caches.keys().then(drop));
 });
 
 // Files of models are nobody's to keep.

@@ -1,6 +1,16 @@
 // Addresses that people have, as addresses of files.
 
 const HUB = "https://huggingface.co";
+const REPOSITORY = "((?:(?:datasets|spaces)/)?[\\w.-]+/[\\w.-]+)";
+
+/** `hf:OWNER/MODEL[@REVISION][/PATH]`, and the addresses of the pages and files of the Hub. */
+const ON_HUB = [
+  new RegExp(`^hf:(?://)?${REPOSITORY}(?:@([^/]+))?(?:/(.+))?$`),
+  new RegExp(`^https://(?:huggingface\\.co|hf\\.co)/${REPOSITORY}(?:/(?:blob|resolve|tree)/([^/]+)(?:/(.+))?)?/?$`),
+];
+
+/** The page of a file on GitHub. */
+const ON_GITHUB = /^https:\/\/github\.com\/([^/]+\/[^/]+)\/(?:blob|raw)\/(.+)$/;
 
 /** What opens a repository of the Hub: the first of these that it has. */
 const OPENS = [
@@ -14,17 +24,12 @@ const OPENS = [
 /** The addresses to try, the likeliest first. Throws for a text that is no address. */
 export function addresses(text: string, page: string): string[] {
   const place = text.trim();
-  const onHub = place.match(/^(?:hf:(?:\/\/)?|https:\/\/(?:huggingface\.co|hf\.co)\/)([\w.-]+\/[\w.-]+)(?:@([^/]+))?(?:\/(.+))?$/);
-  if (!onHub) {
-    const url = new URL(place, page);
-    // The page of a file, and the file.
-    const onGit = url.href.match(/^https:\/\/github\.com\/([^/]+\/[^/]+)\/(?:blob|raw)\/(.+)$/);
-    return [onGit ? `https://raw.githubusercontent.com/${onGit[1]}/${onGit[2]}` : url.href];
+  const onHub = ON_HUB.map((pattern) => place.match(pattern)).find(Boolean);
+  if (onHub) {
+    const [, repository, revision = "main", path] = onHub;
+    const folder = `${HUB}/${repository}/resolve/${revision}/`;
+    return path === undefined ? OPENS.map((name) => folder + name) : [folder + path];
   }
-  const [, model, revision = "main", rest = ""] = onHub;
-  const isAddress = place.startsWith("https:");
-  const [, shown, file = rest] = (isAddress && rest.match(/^(?:blob|resolve|tree)\/([^/]+)(?:\/(.+))?$/)) || [];
-  const folder = `${HUB}/${model}/resolve/${shown ?? revision}/`;
-  const path = shown === undefined ? rest : file === rest ? "" : file;
-  return path === "" ? OPENS.map((name) => folder + name) : [folder + path];
+  const { href } = new URL(place, page);
+  return [href.replace(ON_GITHUB, "https://raw.githubusercontent.com/$1/$2")];
 }

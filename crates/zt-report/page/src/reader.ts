@@ -124,6 +124,7 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
         progress(at);
       }
     },
+    save: (kind) => calls.call("save", kind),
     missing: (item, what) => (item.shape.length > 1 && what === "picture" ? "A picture needs all values." : `There is no ${what}.`),
     footer: `Drawn by ${report.program}. Your files stay in this browser.`,
   };

@@ -13,6 +13,8 @@ export interface Source {
   details(item: Item, isWhole?: boolean): Details | Promise<Details>;
   /** Reads the values of all objects. `progress` gets the number of those that are read. */
   readAll?(progress: (done: number) => void, signal: AbortSignal): Promise<void>;
+  /** The last file as another kind. */
+  save?(kind: string): Promise<{ blob: Blob; warnings: string[] }>;
   /** Why a histogram or a picture is not there. */
   missing(item: Item, what: string): string;
   /** The last line of the page. */

@@ -31,11 +31,16 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
   const names = Object.keys(COLORINGS).filter((name) => name !== "change" || items.some((item) => item.change));
   const choice = h(
     "select",
-    { id: "coloring", change: () => draw() },
+    {
+      id: "coloring",
+      change: () => {
+        isChosen = true;
+        draw();
+      },
+    },
     ...names.map((name) => h("option", { value: name }, LABELS[name])),
   );
-  const figures = items.filter((item) => item.std !== undefined).length;
-  choice.value = names.includes("change") ? "change" : 2 * figures < items.length ? "type" : "deviation";
+  let isChosen = false;
   const legend = h("div", { class: "legend" });
   const crumbs = h("nav", { class: "crumbs", "aria-label": "Modules above" });
   const hint = h("p", { class: "hint" });
@@ -76,6 +81,10 @@ export function drawTreemap(items: Item[], onSelect: (item: Item) => void) {
 
   function draw() {
     if (root.children.length === 0) shown = root = modules(items);
+    if (!isChosen) {
+      const figures = items.filter((item) => item.std !== undefined).length;
+      choice.value = names.includes("change") ? "change" : 2 * figures < items.length ? "type" : "deviation";
+    }
     const width = Math.max(section.clientWidth, 280);
     const coloring = COLORINGS[choice.value](items);
     map.setAttribute("viewBox", `0 0 ${width} ${HEIGHT}`);

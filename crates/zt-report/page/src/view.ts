@@ -7,7 +7,7 @@ import { drawLayers } from "./layers";
 import type { Source } from "./source";
 import { drawSummary } from "./summary";
 import { drawTable } from "./table";
-import { human, plural } from "./text";
+import { human, plural, printable } from "./text";
 import { drawTreemap } from "./treemap";
 
 /** Objects of so many bytes are read without a question: from a disk, and from a network. */
@@ -24,7 +24,7 @@ export function draw(main: Element, source: Source): () => void {
   let layers = drawLayers(items, select);
   main.replaceChildren(
     summary,
-    reading(),
+    h("div", { class: "tasks", hidden: !source.readAll && !source.save }, reading(), saving()),
     map.section,
     layers,
     h("div", { class: "columns" }, table.section, detail.panel),
@@ -105,7 +105,31 @@ export function draw(main: Element, source: Source): () => void {
       stop = undefined;
     };
     if (bytes <= (source.isCheap ? ON_DISK : ON_NETWORK)) start();
-    return h("p", { class: "reading" }, button, " ", said);
+    return h("span", {}, button, " ", said);
+  }
+
+  /** Writes the file as another kind, where there is an engine. */
+  function saving(): Node {
+    const { save } = source;
+    if (!save) return document.createDocumentFragment();
+    const kinds = ["safetensors", "gguf", "zt"];
+    const choice = h("select", { "aria-label": "Kind to save as" }, ...kinds.map((kind) => h("option", { value: kind }, kind)));
+    const said = h("span", { role: "status" });
+    const start = async () => {
+      said.textContent = "Converting …";
+      try {
+        const { blob, warnings } = await save(choice.value);
+        const { path } = source.report.files[source.report.files.length - 1];
+        const name = path.split("/").pop()!.replace(/(\.safetensors)?\.\w+$/, "");
+        const link = h("a", { href: URL.createObjectURL(blob), download: `${name || "model"}.${choice.value}` });
+        link.click();
+        setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+        said.textContent = [human(blob.size), ...warnings.slice(0, 3).map(printable)].join("; ");
+      } catch (error) {
+        said.textContent = printable((error as Error).message);
+      }
+    };
+    return h("span", {}, h("button", { type: "button", click: start }, "Save as"), " ", choice, " ", said);
   }
 
   function select(item: Item) {

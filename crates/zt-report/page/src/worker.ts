@@ -52,6 +52,12 @@ const methods = {
   read(names: string[] | undefined, values: "all" | "sample", detail: boolean): Promise<string> {
     return files[files.length - 1].report({ values, names, detail, before: files[1] && files[0] });
   },
+
+  /** The last file as another kind. */
+  async save(kind: string): Promise<{ blob: Blob; warnings: string[] }> {
+    const { stream, warnings } = await files[files.length - 1].convert({ kind });
+    return { blob: await new Response(stream).blob(), warnings: warnings.map(({ message }) => message) };
+  },
 };
 
 export type Methods = typeof methods;
