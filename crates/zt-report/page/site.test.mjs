@@ -192,6 +192,7 @@ const measured = [];
 // Dropped files, without any request. Names are text.
 {
   await page.goto(home.url(""));
+  await check("the first page");
   const { requests } = models.sent;
   const bytes = [...readFileSync(hostile)];
   await page.evaluate((bytes) => {
