@@ -172,6 +172,7 @@ const measured = [];
   await refused(models.url("private"), /HTTP 403: .*download the file and drop it here/);
   await refused(models.url("page"), /of a web page, and not of a file/);
   await refused(deaf.url("model.gguf"), /ignores ranges.*1,073,741,824 bytes.*drop it here/);
+  await refused("http://", /is no address: give/);
   await refused(NOBODY, /CORS.*Access-Control-Allow-Origin/);
 }
 // A repository of the Hub.

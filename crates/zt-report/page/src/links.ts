@@ -30,6 +30,6 @@ export function addresses(text: string, page: string): string[] {
     const folder = `${HUB}/${repository}/resolve/${revision}/`;
     return path === undefined ? OPENS.map((name) => folder + name) : [folder + path];
   }
-  const { href } = new URL(place, page);
-  return [href.replace(ON_GITHUB, "https://raw.githubusercontent.com/$1/$2")];
+  if (!URL.canParse(place, page)) throw new Error(`${place} is no address: give https://…, or hf:OWNER/MODEL`);
+  return [new URL(place, page).href.replace(ON_GITHUB, "https://raw.githubusercontent.com/$1/$2")];
 }
