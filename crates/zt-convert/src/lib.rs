@@ -21,9 +21,9 @@ pub use zt_foreign::{
 /// The ways to store quantized weights.
 pub use zt_quantized as quantized;
 
-pub use merge::{check_output, is_same_file, join_slices};
+pub use merge::{check_output, is_same_file, join_folder, join_slices};
 pub use native::{ZT, Zt, write_objects};
-pub use open::{CHECKPOINT_METADATA, FolderContents};
+pub use open::{CHECKPOINT_METADATA, FolderContents, is_named_as_slice};
 pub use sets::{Index, Shard, Split, SplitOptions, parse_size, set_name, shards_of};
 pub use table::Kinds;
 #[cfg(feature = "dcp")]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use zt::{Dense, File, OpenOptions, Writer};
-use zt_convert::{ConvertOptions, Input, InputOptions, SAFETENSORS, ZT};
+use zt_convert::{ConvertOptions, Input, InputOptions, Kinds, SAFETENSORS, ZT};
+use zt_model::seal::{Contents, Files, Seal, SealOptions, seal};
 use zt_model::{Check, Location, LocationOptions, delta, open};
 
 fn model(values: &[f32]) -> Vec<u8> {
@@ -61,6 +62,88 @@ fn the_folder_of_a_checkpoint_opens_as_whole_tensors() {
     assert_eq!(file.kind().as_str(), "dcp");
     let metadata = open(corpus("rows/.metadata")).unwrap();
     assert!(!file.is_empty() && file.names().eq(metadata.names()));
+}
+
+/// The file of one process: half of the rows of `w`, and all of another tensor, of 2 MiB each.
+fn slice(name: &str, row: u64, value: u8) -> Vec<u8> {
+    let info = format!(
+        r#"{{\"w\": {{\"saved_offsets\": [{row}, 0]}}, \"{name}\": {{\"saved_offsets\": [0]}}}}"#
+    );
+    let header = format!(
+        r#"{{"__metadata__":{{"DCP_VERSION":"1.0","DCP_SHARDING_INFO":"{info}"}},"w":{{"dtype":"U8","shape":[1,2097152],"data_offsets":[0,2097152]}},"{name}":{{"dtype":"U8","shape":[2097152],"data_offsets":[2097152,4194304]}}}}"#
+    );
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.bytes());
+    bytes.resize(bytes.len() + (4 << 20), value);
+    bytes
+}
+
+fn sealed(folder: &Path) -> Seal {
+    let kinds = Kinds::builtin();
+    let contents = Contents::of_folder(&kinds, folder, None).unwrap();
+    let files = Files::local(folder);
+    seal(&kinds, &files, &contents, &SealOptions::new()).unwrap().seal
+}
+
+#[test]
+fn a_folder_of_slices_is_compared_with_its_seal_as_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, second] = [(1u8, "a"), (2, "b")].map(|(no, name)| {
+        let path = folder.path().join(format!("shard-0000{no}-model-00001-of-00001.safetensors"));
+        fs::write(&path, slice(name, u64::from(no) - 1, no)).unwrap();
+        path
+    });
+    // Neither hides the slices, with and without a seal.
+    fs::write(folder.path().join("other.zt"), model(&[1.0])).unwrap();
+    let options = LocationOptions::new().seal(sealed(folder.path()));
+    let read = || Location::new(folder.path()).open(&options);
+    let whole = read().unwrap().into_file();
+    let plain = open(folder.path()).unwrap();
+    assert!(whole.names().eq(plain.names()) && whole.len() == 3);
+    for name in plain.names() {
+        let [read, expected] = [&whole, &plain]
+            .map(|file| file.tensor(name).unwrap().values::<u8>().unwrap().to_vec());
+        assert!(read == expected, "{name}");
+    }
+    // In the rows of `w` that the second file has.
+    let mut damaged = fs::read(&second).unwrap();
+    damaged[(1 << 20) + 500_000] ^= 1;
+    fs::write(&second, &damaged).unwrap();
+    let file = read().unwrap().into_file();
+    let values = |name: &str| file.tensor(name).unwrap().values::<u8>().map(|it| it.len());
+    assert_eq!(values("a").unwrap(), 2 << 20);
+    assert_eq!(values("b").unwrap(), 2 << 20);
+    let error = values("w").unwrap_err();
+    assert_eq!((error.code(), error.object()), ("seal-mismatch", Some("w")));
+    let text = "leaf 1 of shard-00002-model-00001-of-00001.safetensors: \
+                bytes 1048576..2097152 differ from the seal, in w";
+    assert!(error.message().contains(text), "{error}");
+    // The seal, and not the folder, says what the model is.
+    fs::copy(&first, folder.path().join("shard-00003.safetensors")).unwrap();
+    read().unwrap();
+    assert_eq!(open(folder.path()).unwrap().tensor("w").unwrap_err().code(), "overlap");
+    fs::remove_file(&first).unwrap();
+    assert_eq!(read().unwrap_err().code(), "seal-mismatch");
+}
+
+#[test]
+fn the_checkpoint_of_a_folder_is_compared_with_its_seal() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in [".metadata", "__0_0.distcp", "__1_0.distcp"] {
+        fs::copy(corpus("rows").join(name), folder.path().join(name)).unwrap();
+    }
+    let options = LocationOptions::new().seal(sealed(folder.path()));
+    let read = || Location::new(folder.path()).open(&options);
+    let file = read().unwrap();
+    let name = file.file().names().next().unwrap().to_owned();
+    file.file().tensor(&name).unwrap().values::<f32>().unwrap();
+    let data = folder.path().join("__0_0.distcp");
+    let mut damaged = fs::read(&data).unwrap();
+    damaged[100] ^= 1;
+    fs::write(&data, damaged).unwrap();
+    let file = read().unwrap();
+    let error = file.file().tensor(&name).unwrap().values::<f32>().unwrap_err();
+    assert_eq!((error.code(), error.object()), ("seal-mismatch", Some(&*name)));
 }
 
 #[test]

@@ -68,11 +68,6 @@ pub enum Fault {
     /// A folder was opened, and the seal does not say which file of it.
     #[error("the seal has {count} models: open the file of one of them")]
     Models { count: usize },
-    /// The model is put together from several files.
-    #[error(
-        "the model is in slices, which cannot be read with a seal: `zt verify --seal` compares the files"
-    )]
-    Slices,
     /// A sealed file is not there.
     #[error("\"{}\" is missing", path.escape_debug())]
     Missing { path: String },
@@ -118,7 +113,6 @@ impl From<Fault> for zt::Error {
             | Fault::Models { .. }
             | Fault::NotUnicode
             | Fault::Outside => (ErrorKind::Misuse, codes::MISUSE),
-            Fault::Slices => (ErrorKind::Unsupported, codes::UNSUPPORTED),
             _ => (ErrorKind::Malformed, codes::SEAL),
         };
         zt::Error::new(kind, code, fault)

@@ -3,6 +3,7 @@
 use std::path::{Component, Path};
 
 use zt::{Attributes, Digest, DigestAlgorithm, Result, Span, Value};
+use zt_convert::{CHECKPOINT_METADATA, is_named_as_slice};
 
 use crate::check::Flaw;
 use crate::fault::Fault;
@@ -145,16 +146,37 @@ impl Seal {
         self.files.iter().map(|file| file.path.as_str()).find(|path| !path.contains('/'))
     }
 
-    /// The number of the file that opens the only model.
+    /// The only model. Of several, the one that [`Kinds::open`](zt_convert::Kinds::open) opens for the folder.
     ///
     /// # Errors
     ///
-    /// Code `misuse` if there is no model, or if there are several; `unsupported` if no single file opens it.
-    pub fn only_model(&self) -> Result<usize> {
-        let [model] = &self.models[..] else {
-            return Err(Fault::Models { count: self.models.len() }.into());
+    /// Code `misuse` if there is no such model.
+    pub fn only_model(&self) -> Result<&SealedModel> {
+        let rank = |model: &SealedModel| match model.path.as_str() {
+            CHECKPOINT_METADATA => 0,
+            // Slices.
+            "" => 1,
+            path if path.contains('/') => 4,
+            // The index of a set.
+            path if path.ends_with(".json") => 2,
+            _ => 3,
         };
-        self.position(&model.path).ok_or_else(|| Fault::Slices.into())
+        let first = self.models.iter().map(rank).min();
+        let mut models = self.models.iter().filter(|model| Some(rank(model)) == first);
+        match (models.next(), models.next()) {
+            (Some(model), None) => Ok(model),
+            _ => Err(Fault::Models { count: self.models.len() }.into()),
+        }
+    }
+
+    /// The numbers of the files in a folder whose names are those of slices.
+    pub fn slices_in(&self, folder: &str) -> Vec<usize> {
+        let is_slice = |path: &str| {
+            let (within, name) = path.rsplit_once('/').unwrap_or(("", path));
+            within == folder && is_named_as_slice(name)
+        };
+        let slices = (0..).zip(&self.files).filter(|(_, file)| is_slice(&file.path));
+        slices.map(|(at, _)| at).collect()
     }
 
     /// The numbers of the files of a model: the one that opens it, and those with bytes of its tensors.

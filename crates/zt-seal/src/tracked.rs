@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zt::{Error, Result, Source, Span};
-use zt_convert::{Input, InputOptions, Kinds, join_slices};
+use zt_convert::{Input, InputOptions, Kinds, join_folder};
 use zt_foreign::{Folder, Opened};
 
 use crate::contents::Model;
@@ -48,9 +48,7 @@ impl Tracked {
             return self.file(kinds, &model.path);
         }
         let parts = model.parts.iter().map(|part| self.file(kinds, part));
-        let parts = parts.collect::<Result<Vec<_>>>()?;
-        let joined = join_slices(&parts)?;
-        joined.first().cloned().ok_or_else(|| Fault::Missing { path: model.path.clone() }.into())
+        join_folder(&parts.collect::<Result<Vec<_>>>()?, self.files.path_of(&model.path))
     }
 
     fn file(&self, kinds: &Kinds, path: &str) -> Result<Input> {

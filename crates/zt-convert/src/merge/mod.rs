@@ -13,6 +13,5 @@ pub(crate) use duplicate::replaces;
 pub(crate) use inputs::merge;
 pub(crate) use output::{Target, check_is_no_input, check_name};
 pub use output::{check_output, is_same_file};
-pub(crate) use slices::join_all;
-pub use slices::join_slices;
+pub use slices::{join_folder, join_slices};
 pub(crate) use union::{Union, united};

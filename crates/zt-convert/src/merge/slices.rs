@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use zt::foreign::{FileBuilder, SourceId, WarningKind};
@@ -55,10 +56,19 @@ pub fn join_slices(inputs: &[Input]) -> Result<Cow<'_, [Input]>> {
     Ok(Cow::Owned(all))
 }
 
-/// All inputs as one. They are files of slices.
-pub(crate) fn join_all(inputs: &[Input]) -> Result<Input> {
+/// The files of slices in a folder, as the file that the folder stands for. Inputs without offsets are left out.
+///
+/// # Errors
+///
+/// As [`join_slices`]; if there are none.
+pub fn join_folder(inputs: &[Input], folder: impl AsRef<Path>) -> Result<Input> {
+    let folder = folder.as_ref();
     let parts = inputs.iter().filter_map(|input| Part::of(input).transpose());
-    join(parts.collect::<Result<_>>()?)
+    let joined = parts.collect::<Result<_>>().and_then(join);
+    let joined = joined.map_err(|error| error.with_path(folder))?;
+    let mut paths = vec![folder.to_owned()];
+    paths.extend_from_slice(joined.paths());
+    Ok(Input::new(joined.into_file(), paths))
 }
 
 /// A file of slices.

@@ -8,15 +8,17 @@ use zt_foreign::slices::SHARDING_INFO;
 use zt_foreign::{Input, InputOptions};
 
 use super::FolderContents;
-use crate::merge::join_all;
+use crate::merge::join_folder;
 use crate::table::Kinds;
 
 /// The file in a folder that describes a checkpoint of `torch.distributed.checkpoint`.
 pub const CHECKPOINT_METADATA: &str = ".metadata";
 
-/// How `HuggingFaceStorageWriter` of torch names the file of a process:
+/// Whether `HuggingFaceStorageWriter` of torch names the file of a process so:
 /// `shard-00001-model-00001-of-00001.safetensors`.
-const SLICES: (&str, &str) = ("shard-", ".safetensors");
+pub fn is_named_as_slice(name: &str) -> bool {
+    name.starts_with("shard-") && name.ends_with(".safetensors")
+}
 
 impl Kinds {
     /// The file that opens the checkpoint of `torch.distributed.checkpoint` in a folder; `None` if the folder has
@@ -40,13 +42,12 @@ impl Kinds {
 
     fn is_slice(&self, path: &Path) -> bool {
         let name = path.file_name().and_then(|name| name.to_str());
-        let is_named = name.is_some_and(|it| it.starts_with(SLICES.0) && it.ends_with(SLICES.1));
         let has_offsets = || {
             let input = self.open(path, InputOptions::new()).ok()?;
             let attributes = input.file().attributes().ok()??;
             Some(attributes.get(SHARDING_INFO).is_some())
         };
-        is_named && has_offsets() == Some(true)
+        name.is_some_and(is_named_as_slice) && has_offsets() == Some(true)
     }
 
     /// Opens the file that a folder stands for.
@@ -60,9 +61,6 @@ impl Kinds {
         if slices.is_empty() {
             return self.open(FolderContents::of(self, folder)?.only(folder)?, options);
         }
-        let joined = join_all(&slices).map_err(|error| error.with_path(folder))?;
-        let mut paths = vec![folder.to_owned()];
-        paths.extend_from_slice(joined.paths());
-        Ok(Input::new(joined.into_file(), paths))
+        join_folder(&slices, folder)
     }
 }

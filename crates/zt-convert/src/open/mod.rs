@@ -7,4 +7,4 @@ mod folder;
 mod kinds;
 
 pub use contents::FolderContents;
-pub use folder::CHECKPOINT_METADATA;
+pub use folder::{CHECKPOINT_METADATA, is_named_as_slice};

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use zt::Source;
 use zt::container::memory::{end_of_read, in_memory};
+use zt::{Source, Span};
 
 use super::{Slice, SliceFault, check};
 use crate::strided::divided;
@@ -50,6 +50,17 @@ impl Source for Assembled {
 
     fn is_sequential(&self) -> bool {
         self.parts.iter().any(|part| part.source.is_sequential())
+    }
+
+    fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+        let of_part = |part: &PlacedSlice| {
+            let start = part.before(span.offset());
+            let span = Span::new(start, part.before(span.end()).strict_sub(start))?;
+            let made_of = || part.source.made_of(span);
+            let own = || vec![(Arc::clone(&part.source), span)];
+            Some(if span.is_empty() { Vec::new() } else { made_of().unwrap_or_else(own) })
+        };
+        Some(self.parts.iter().filter_map(of_part).flatten().collect())
     }
 
     fn is_remote(&self) -> bool {

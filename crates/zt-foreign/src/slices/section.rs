@@ -28,6 +28,12 @@ impl Source for Section {
         self.file.is_sequential()
     }
 
+    fn made_of(&self, span: Span) -> Option<Vec<(Arc<dyn Source>, Span)>> {
+        let span = Span::new(self.span.offset().checked_add(span.offset())?, span.byte_len())?;
+        let own = || vec![(Arc::clone(&self.file), span)];
+        Some(self.file.made_of(span).unwrap_or_else(own))
+    }
+
     fn is_remote(&self) -> bool {
         self.file.is_remote()
     }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 #[cfg(feature = "remote")]
 use zt::Source;
 use zt::{Error, ErrorKind, Result, codes};
-use zt_convert::{Input, InputOptions};
+use zt_convert::{Input, InputOptions, join_folder};
 #[cfg(feature = "remote")]
 use zt_foreign::Folder;
-use zt_seal::{Files, Seal, SealedFolder};
+use zt_seal::{Fault, Files, Seal, SealedFolder};
 
 use crate::location::place::of_store;
 use crate::location::{Location, LocationOptions};
@@ -64,22 +64,53 @@ impl Location {
     ) -> Result<Input> {
         let Beside { files, name, found } = self.beside(seal.top(), options)?;
         let opened = (|| {
-            let (file, shown) = match &name {
-                Some(_) => (seal.find(&found)?, self.path.clone()),
-                None => {
-                    let file = seal.only_model()?;
-                    (file, files.path_of(seal.files.get(file).map_or("", |it| &it.path)))
-                }
+            let Some(name) = &name else {
+                return open_folder(&files, seal, input, options);
             };
+            let file = seal.find(&found)?;
             let path = seal.files.get(file).map_or("", |file| &file.path);
-            let (folder, last) = path.rsplit_once('/').unwrap_or(("", path));
-            // The folder of the file has the other files of the model.
-            let files = if name.is_some() { files.clone() } else { files.below(folder) };
             let sealed = SealedFolder::new(files, Arc::clone(seal), file);
-            let source = sealed.open_as(name.as_deref().unwrap_or(last), path)?;
-            options.kinds.open_in(source, shown, &sealed, input)
+            options.kinds.open_in(sealed.open_as(name, path)?, &self.path, &sealed, input)
         })();
         opened.map_err(|error| self.blame(error))
+    }
+}
+
+/// Opens the model of a folder: by one file, or all its files of slices.
+fn open_folder(
+    files: &Files,
+    seal: &Arc<Seal>,
+    input: &InputOptions,
+    options: &LocationOptions<'_>,
+) -> Result<Input> {
+    let model = seal.only_model()?;
+    let opener = seal.position(&model.path);
+    let members = opener.map_or_else(|| seal.slices_in(&model.path), |file| vec![file]);
+    let Some(first) = members.first() else {
+        return Err(Fault::Missing { path: model.path.clone() }.into());
+    };
+    let folder = match opener {
+        Some(_) => model.path.rsplit_once('/').map_or("", |(folder, _)| folder),
+        None => &model.path,
+    };
+    // It has the other files of the model.
+    let files = files.below(folder);
+    let sealed = SealedFolder::new(files.clone(), Arc::clone(seal), *first);
+    let open = |file: usize, input: &InputOptions| {
+        let path = seal.files.get(file).map_or("", |file| &*file.path);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let shown = files.path_of(name);
+        options.kinds.open_in(sealed.open_as(name, path)?, shown, &sealed, input)
+    };
+    if let Some(file) = opener {
+        return open(file, input);
+    }
+    let stored = input.clone().logical(None);
+    let slices = members.iter().map(|file| open(*file, &stored)).collect::<Result<Vec<_>>>()?;
+    let joined = join_folder(&slices, files.path())?;
+    match input.logical {
+        Some(logical) => options.kinds.logical_in(joined, &sealed, logical),
+        None => Ok(joined),
     }
 }
 
