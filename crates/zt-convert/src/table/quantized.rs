@@ -6,7 +6,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use zt::container::memory;
-use zt::{Error, File, Result, Span};
+use zt::{Error, ErrorKind, File, Result, Span};
 use zt_foreign::{ConvertOptions, Folder, Input, Logical, LogicalTensor};
 use zt_quantized::{Dialects, Quantized, Settings, Weight, find, stored};
 
@@ -136,9 +136,12 @@ fn beside(path: &Path) -> Result<Settings> {
 fn in_folder(folder: &dyn Folder) -> Result<Settings> {
     let mut settings = Settings::default();
     for (name, opened) in Settings::FILES.iter().zip(folder.open(&Settings::FILES)) {
-        // A store that gives no answer is found by every other request.
-        let Ok(Some(source)) = opened else {
-            continue;
+        let source = match opened {
+            Ok(Some(source)) => source,
+            // Not the file that was sealed.
+            Err(error) if error.kind() == ErrorKind::DigestMismatch => return Err(error),
+            // A store that gives no answer is found by every other request.
+            _ => continue,
         };
         let mut json = Vec::new();
         if let Some(span) = Span::new(0, source.byte_len().min(Settings::LEN_MAX)) {
