@@ -24,9 +24,9 @@ use crate::shell::{Program, Shell};
 const CHANGING: &str = "write,pwrite64,writev,pwritev,pwritev2,copy_file_range,truncate,ftruncate,\
     fallocate,fsync,fdatasync,rename,renameat,renameat2,link,linkat,unlink,unlinkat,fchmod,fchown";
 
-/// The commands of the program. FILE is written over, and so is SAFETENSORS or GGUF, a file of that kind. TORN needs
-/// a repair.
-const OPERATIONS: [&str; 17] = [
+/// The commands of the program. FILE is written over, and so is SAFETENSORS or GGUF, a file of that kind, and SEAL or
+/// SIG, the seal or the signature of the old file. TORN needs a repair.
+const OPERATIONS: [&str; 19] = [
     "append FILE IN --jobs 1",
     "append FILE IN --jobs 1 --zstd",
     "rm FILE a",
@@ -41,6 +41,8 @@ const OPERATIONS: [&str; 17] = [
     "compact FILE",
     "convert IN FILE --force --jobs 1",
     "repair TORN -o FILE --force --jobs 1",
+    "seal MORE SEAL --force --jobs 1",
+    "sign MORE SIG --key KEY --force --jobs 1",
     "repair FILE --seal SEALED --from MORE --jobs 1",
     "repair FILE --seal SEALED --parity PARITY --jobs 1",
     REPAIR,
@@ -156,8 +158,10 @@ impl<'s> Bench<'s> {
             convert.arg(&old).arg(other).output()?;
         }
         // A repair by the seal of another file makes that file.
-        let seal = shell.program(&bench.zt).arg("seal").arg(bench.path("more.zt"));
-        seal.arg(bench.path("more.seal")).args("--parity 100%").output()?;
+        bench.zt("seal MORE FILE --parity 100%", &bench.path("more.seal")).output()?;
+        let [seal, signature] = ["old.seal", "old.sig"].map(|name| bench.path(name));
+        shell.program(&bench.zt).arg("seal").arg(&old).arg(seal).output()?;
+        bench.zt("sign FILE --key KEY -o", &old).arg(signature).output()?;
         let torn = bench.path("torn.zt");
         bench.zt("convert IN FILE", &torn).output()?;
         tear(&torn)?;
@@ -183,7 +187,11 @@ impl<'s> Bench<'s> {
     fn asked(&self, program: Program, operation: &str, file: &Path) -> Program {
         let words = operation.split_whitespace();
         words.fold(program, |program, word| match word {
-            "FILE" | "SAFETENSORS" | "GGUF" => program.arg(file),
+            "FILE" | "SAFETENSORS" | "GGUF" | "SEAL" | "SIG" => program.arg(file),
+            "KEY" => program.arg(self.shell.root().join("conformance/data/signature/ed25519.pem")),
+            "PUBLIC" => {
+                program.arg(self.shell.root().join("conformance/data/signature/ed25519.pub"))
+            }
             "IN" => program.arg(self.path("in.npy")),
             "TORN" => program.arg(self.path("torn.zt")),
             "SEALED" => program.arg(self.path("more.seal")),
@@ -198,11 +206,12 @@ impl<'s> Bench<'s> {
     fn fresh(&self, operation: &str) -> Result<PathBuf> {
         let folder = self.path("tried");
         empty(&folder)?;
-        let file = folder.join("x.zt");
-        let kind = ["safetensors", "gguf"]
+        let kind = ["safetensors", "gguf", "seal", "sig"]
             .into_iter()
-            .find(|kind| operation.contains(&kind.to_uppercase()));
-        let old = self.path("old").with_extension(kind.unwrap_or("zt"));
+            .find(|kind| operation.split_whitespace().any(|word| word == kind.to_uppercase()));
+        let kind = kind.unwrap_or("zt");
+        let file = folder.join("x").with_extension(kind);
+        let old = self.path("old").with_extension(kind);
         fs::copy(old, &file).map_err(Error::file(&file))?;
         Ok(file)
     }
@@ -291,8 +300,13 @@ impl<'s> Bench<'s> {
         Ok(row)
     }
 
-    /// All that the program says of a file's contents; an error where it cannot be read.
+    /// All that the program says of a file's contents; an error where it cannot be read. Of a seal or a signature,
+    /// its bytes.
     fn contents(&self, file: &Path) -> Result<[String; 2]> {
+        if is_about_others(file) {
+            let bytes = fs::read(file).map_err(Error::file(file))?;
+            return Ok([format!("{bytes:?}"), String::new()]);
+        }
         let hash = self.zt("hash --json FILE", file).output()?;
         Ok([hash, self.zt("meta get FILE", file).output()?])
     }
@@ -353,8 +367,13 @@ impl<'s> Bench<'s> {
                         places.push(format!("{place}: the next run does not remove what is left"));
                     }
                 }
-                let next = self.zt("meta set FILE next value", &file).succeeds();
-                if !next || !self.zt("verify FILE", &file).succeeds() {
+                let (next, verify) = match file.extension().and_then(|it| it.to_str()) {
+                    Some("seal") => (operation, "verify MORE --seal FILE"),
+                    Some("sig") => (operation, "verify MORE --signature FILE --key PUBLIC"),
+                    _ => ("meta set FILE next value", "verify FILE"),
+                };
+                let next = self.zt(next, &file).succeeds();
+                if !next || !self.zt(verify, &file).succeeds() {
                     places.push(format!("{place}: the next edit fails"));
                 }
             }
@@ -375,6 +394,11 @@ fn others(file: &Path) -> Result<u64> {
     let folder = file.parent().unwrap_or(file);
     let entries = fs::read_dir(folder).map_err(Error::file(folder))?;
     Ok(entries.count().saturating_sub(1) as u64)
+}
+
+/// Whether it is a seal or a signature.
+fn is_about_others(file: &Path) -> bool {
+    file.extension().is_some_and(|it| it == "seal" || it == "sig")
 }
 
 fn byte_len(file: &Path) -> Result<u64> {
