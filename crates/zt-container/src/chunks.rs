@@ -7,6 +7,7 @@ use crate::hasher::Hasher;
 use crate::memory::bytes_of;
 use crate::source::Source;
 use crate::span::Span;
+use crate::stretches::Stretches;
 
 /// Bytes of a chunk. The last chunk of a blob may be shorter.
 pub const CHUNK: u64 = 1 << 20;
@@ -69,9 +70,9 @@ impl ChunkTable {
         Ok(Some(ChunkTable { algorithm, bytes }))
     }
 
-    /// Bytes of the table.
-    pub const fn byte_len(&self) -> usize {
-        self.bytes.len()
+    /// The table as it is stored.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The algorithm of its digests.
@@ -94,16 +95,11 @@ impl ChunkTable {
 
     /// The digest of the whole blob of `byte_len` bytes, if the algorithm combines.
     pub fn whole(&self, byte_len: u64) -> Option<Digest> {
-        let mut all = self.get(0)?;
-        let mut left = byte_len.checked_sub(CHUNK)?;
-        let mut at = 1;
-        while left > 0 {
-            let len = left.min(CHUNK);
-            all = all.followed_by(&self.get(at)?, len)?;
-            left = left.checked_sub(len)?;
-            at = at.strict_add(1);
-        }
-        Some(all)
+        let none = self.algorithm.digest(&[]).ok().filter(|_| self.algorithm.combines())?;
+        let chunks = Stretches::new(Span::new(0, byte_len)?, CHUNK);
+        (0..chunks.count()).try_fold(none, |all, at| {
+            all.followed_by(&self.get(usize::try_from(at).ok()?)?, chunks.get(at)?.byte_len())
+        })
     }
 
     /// Checks the bytes of the chunk at position `at`.
@@ -129,9 +125,9 @@ impl ChunkTable {
 /// let bytes = vec![1; CHUNK as usize + 5];
 /// let mut chunker = Chunker::new(Crc32c)?;
 /// chunker.update(&bytes);
-/// assert_eq!(chunker.whole(), Some(Crc32c.digest(&bytes)?));
 /// let table = chunker.finish();
-/// assert_eq!(table.len(), 2 * 4);
+/// assert_eq!(table.as_bytes().len(), 2 * 4);
+/// assert_eq!(table.whole(bytes.len() as u64), Some(Crc32c.digest(&bytes)?));
 ///
 /// // The chunks may be hashed apart from each other.
 /// let (first, last) = bytes.split_at(CHUNK as usize);
@@ -140,20 +136,18 @@ impl ChunkTable {
 /// next.update(last);
 /// assert!(all.append(next));
 /// assert!(!all.append(Chunker::new(Crc32c)?), "a chunk is in progress");
-/// assert_eq!(all.whole(), Some(Crc32c.digest(&bytes)?));
-/// assert_eq!(all.finish(), table);
+/// assert_eq!(all.finish().as_bytes(), table.as_bytes());
 /// # }
 /// # Ok::<(), zt_container::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Chunker {
-    algorithm: DigestAlgorithm,
-    /// The chunk in progress, and its bytes so far.
+    /// The chunk in progress.
     hasher: Option<Hasher>,
-    filled: u64,
-    /// The digest of all complete chunks, if the algorithm combines.
-    complete: Option<Digest>,
-    table: Vec<u8>,
+    /// The bytes so far.
+    byte_len: u64,
+    /// Of all complete chunks.
+    table: ChunkTable,
 }
 
 impl Chunker {
@@ -163,29 +157,27 @@ impl Chunker {
     ///
     /// As [`Hasher::new`].
     pub fn new(algorithm: DigestAlgorithm) -> Result<Self> {
-        Ok(Chunker {
-            algorithm,
-            hasher: Some(Hasher::new(algorithm)?),
-            filled: 0,
-            complete: Some(algorithm.digest(&[])?).filter(|_| algorithm.combines()),
-            table: Vec::new(),
-        })
+        let table = ChunkTable { algorithm, bytes: Vec::new() };
+        Ok(Chunker { hasher: Some(Hasher::new(algorithm)?), byte_len: 0, table })
     }
 
     /// The algorithm of its digests.
     pub const fn algorithm(&self) -> DigestAlgorithm {
-        self.algorithm
+        self.table.algorithm
     }
 
     /// Adds the next bytes.
     pub fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = usize::try_from(CHUNK.strict_sub(self.filled)).unwrap_or(usize::MAX);
+            let room = usize::try_from(CHUNK.strict_sub(self.filled())).unwrap_or(usize::MAX);
             let (head, rest) = bytes.split_at_checked(room).unwrap_or((bytes, &[]));
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(head);
             }
-            self.advance(head.len() as u64);
+            self.byte_len = self.byte_len.strict_add(head.len() as u64);
+            if self.filled() == 0 {
+                self.end_chunk();
+            }
             bytes = rest;
         }
     }
@@ -193,57 +185,32 @@ impl Chunker {
     /// Adds what another chunker has seen, as if its bytes came next. Returns `false` and adds nothing if
     /// a chunk is in progress here, or if the algorithms differ.
     pub fn append(&mut self, next: Chunker) -> bool {
-        if self.filled > 0 || next.algorithm != self.algorithm {
+        if self.filled() > 0 || next.algorithm() != self.algorithm() {
             return false;
         }
-        let table = next.table.len() as u64;
-        let chunks = width(self.algorithm).and_then(|width| table.checked_div(width));
-        let ended = CHUNK.strict_mul(chunks.unwrap_or(0));
-        let complete = self.complete.take().zip(next.complete);
-        self.complete = complete.and_then(|(all, next)| all.followed_by(&next, ended));
-        self.table.extend_from_slice(&next.table);
-        (self.hasher, self.filled) = (next.hasher, next.filled);
+        self.table.bytes.extend_from_slice(&next.table.bytes);
+        (self.hasher, self.byte_len) = (next.hasher, self.byte_len.strict_add(next.byte_len));
         true
     }
 
-    fn advance(&mut self, byte_len: u64) {
-        self.filled = self.filled.strict_add(byte_len);
-        if self.filled == CHUNK {
-            self.end_chunk();
-        }
+    /// The bytes of the chunk in progress.
+    const fn filled(&self) -> u64 {
+        self.byte_len % CHUNK
     }
 
     fn end_chunk(&mut self) {
         // A hasher of this algorithm was made before, so this one can be made too.
-        let next = Hasher::new(self.algorithm).ok();
-        if let Some(hasher) = std::mem::replace(&mut self.hasher, next) {
-            self.push(&hasher.finish(), self.filled);
+        let next = Hasher::new(self.algorithm()).ok();
+        match std::mem::replace(&mut self.hasher, next).map(Hasher::finish) {
+            Some(Digest::Crc32c(sum)) => self.table.bytes.extend_from_slice(&sum.to_le_bytes()),
+            Some(Digest::Sha256(sum)) => self.table.bytes.extend_from_slice(&sum),
+            Some(Digest::Other { .. } | Digest::Unknown { .. }) | None => {}
         }
-        self.filled = 0;
     }
 
-    fn push(&mut self, digest: &Digest, byte_len: u64) {
-        match digest {
-            Digest::Crc32c(sum) => self.table.extend_from_slice(&sum.to_le_bytes()),
-            Digest::Sha256(sum) => self.table.extend_from_slice(sum),
-            Digest::Other { .. } | Digest::Unknown { .. } => {}
-        }
-        let complete = self.complete.take();
-        self.complete = complete.and_then(|all| all.followed_by(digest, byte_len));
-    }
-
-    /// The digest of all bytes so far, if the algorithm combines. Ends the chunk in progress: no bytes may
-    /// follow.
-    pub fn whole(&mut self) -> Option<Digest> {
-        if self.filled > 0 {
-            self.end_chunk();
-        }
-        self.complete.clone()
-    }
-
-    /// The digests of all chunks.
-    pub fn finish(mut self) -> Vec<u8> {
-        if self.filled > 0 {
+    /// The digests of all chunks. No bytes may follow.
+    pub fn finish(mut self) -> ChunkTable {
+        if self.filled() > 0 {
             self.end_chunk();
         }
         self.table

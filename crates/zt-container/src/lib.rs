@@ -25,6 +25,7 @@ mod reader;
 mod seekable;
 mod source;
 mod span;
+mod stretches;
 mod unique;
 mod writer;
 
@@ -47,5 +48,6 @@ pub use seekable::Seekable;
 pub use source::data_from;
 pub use source::{FileSource, Memory, Source, is_device, open_regular, read_exact_at};
 pub use span::Span;
+pub use stretches::{Right, Stretches};
 pub use unique::repeated;
 pub use writer::ContainerWriter;

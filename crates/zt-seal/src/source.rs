@@ -2,18 +2,18 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zt::container::memory::fetch;
+use zt::container::memory::{fetch, in_memory};
+use zt::container::{Right, Stretches};
 use zt::{Error, Result, Source, Span};
 use zt_foreign::{Folder, Opened};
 
 use crate::check::Flaw;
 use crate::fault::Fault;
 use crate::files::Files;
-use crate::seal::{Seal, SealedFile};
-use crate::tree::LEAF;
+use crate::seal::Seal;
+use crate::tree::{LEAF, leaves};
 
 /// A file. Every byte is compared with the seal before it is given. A wrong leaf is an error that names
 /// the file, the leaf, its bytes and its tensors.
@@ -24,8 +24,8 @@ pub struct SealedSource {
     inner: Box<dyn Source>,
     seal: Arc<Seal>,
     file: usize,
-    /// A bit for each leaf that was found right.
-    checked: Vec<AtomicU64>,
+    leaves: Stretches,
+    right: Right,
     recent: Arc<Recent>,
 }
 
@@ -72,30 +72,15 @@ impl SealedSource {
             let flaw = Box::new(Flaw::of_leaf(&seal, file, 0, &[]));
             return Err(Fault::Leaf { path: sealed.path.clone(), flaw }.into());
         }
-        let words = sealed.leaf_count().div_ceil(64);
-        let checked = (0..words).map(|_| AtomicU64::new(0)).collect();
-        Ok(SealedSource { inner, seal, file, checked, recent })
-    }
-
-    fn sealed(&self) -> Option<&SealedFile> {
-        self.seal.files.get(self.file)
-    }
-
-    fn word(&self, leaf: u64) -> Option<(&AtomicU64, u64)> {
-        let word = self.checked.get(usize::try_from(leaf / 64).ok()?)?;
-        Some((word, 1 << (leaf % 64)))
-    }
-
-    fn is_checked(&self, leaf: u64) -> bool {
-        self.word(leaf).is_some_and(|(word, bit)| word.load(Ordering::Acquire) & bit != 0)
+        let leaves = leaves(found);
+        let right = Right::none_of(leaves.count());
+        Ok(SealedSource { inner, seal, file, leaves, right, recent })
     }
 
     /// Compares the bytes of a leaf with the seal.
     fn check(&self, leaf: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.seal.compare(self.file, leaf, bytes)?;
-        if let Some((word, bit)) = self.word(leaf) {
-            word.fetch_or(bit, Ordering::Release);
-        }
+        self.right.add(leaf);
         Ok(())
     }
 
@@ -114,8 +99,7 @@ impl SealedSource {
         // Memory that is used again is not cleared by the system.
         let old = oldest.and_then(|(.., bytes)| Arc::try_unwrap(bytes).ok());
         let mut bytes = old.unwrap_or_default();
-        let span = self.sealed().and_then(|sealed| sealed.leaf_span(leaf)).unwrap_or_default();
-        fetch(&mut bytes, &*self.inner, span)?;
+        fetch(&mut bytes, &*self.inner, self.leaves.get(leaf).unwrap_or_default())?;
         self.check(leaf, &bytes)?;
         let bytes = Arc::new(bytes);
         self.recent().push_back((self.file, leaf, Arc::clone(&bytes)));
@@ -127,11 +111,6 @@ impl SealedSource {
         self.recent.leaves.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The numbers of the leaves in `span`.
-    fn leaves_in(span: Span) -> std::ops::Range<u64> {
-        span.offset() / LEAF..span.end().div_ceil(LEAF)
-    }
-
     /// As [`Source::read_at`], with errors of this library.
     fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let span = Span::new(offset, buf.len() as u64);
@@ -139,32 +118,30 @@ impl SealedSource {
         let span = span.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let (mut at, mut rest) = (offset, buf);
         if self.inner.is_remote() {
-            self.inner.will_read(whole(span, self.byte_len()));
+            self.inner.will_read(self.leaves.around(span));
         }
+        let leaves = self.leaves.touched(span);
         while !rest.is_empty() {
             let leaf = at / LEAF;
-            let next = leaf.strict_add(1).strict_mul(LEAF);
-            let is_checked = self.is_checked(leaf);
+            let place = self.leaves.get(leaf).unwrap_or_default();
+            let is_checked = self.right.has(leaf);
             let end = if is_checked {
                 // Leaves that are right, together.
-                let mut leaves = Self::leaves_in(span).skip_while(|it| *it <= leaf);
-                leaves
-                    .find(|leaf| !self.is_checked(*leaf))
-                    .map_or(span.end(), |it| it.strict_mul(LEAF))
+                let wrong = (leaf..leaves.end).find(|leaf| !self.right.has(*leaf));
+                wrong.map_or(span.end(), |it| it.strict_mul(LEAF))
             } else {
-                next.min(span.end())
+                place.end().min(span.end())
             };
-            let len = zt::container::memory::in_memory(end.strict_sub(at));
+            let len = in_memory(end.strict_sub(at));
             let (now, later) = std::mem::take(&mut rest).split_at_mut(len);
-            let is_whole = at == leaf.strict_mul(LEAF) && end == next.min(self.byte_len());
-            if is_checked || is_whole {
+            if is_checked || (at, end) == (place.offset(), place.end()) {
                 self.inner.read_at(at, now)?;
                 if !is_checked {
                     self.check(leaf, now)?;
                 }
             } else {
                 let bytes = self.leaf(leaf)?;
-                let from = zt::container::memory::in_memory(at % LEAF);
+                let from = in_memory(at % LEAF);
                 let part = bytes.get(from..from.strict_add(len));
                 now.copy_from_slice(
                     part.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?,
@@ -176,13 +153,6 @@ impl SealedSource {
     }
 }
 
-/// The leaves that a span touches, as bytes.
-fn whole(span: Span, byte_len: u64) -> Span {
-    let start = span.offset().strict_sub(span.offset() % LEAF);
-    let end = span.end().checked_next_multiple_of(LEAF).map_or(byte_len, |end| end.min(byte_len));
-    Span::new(start, end.saturating_sub(start)).unwrap_or(span)
-}
-
 impl Source for SealedSource {
     fn byte_len(&self) -> u64 {
         self.inner.byte_len()
@@ -190,8 +160,8 @@ impl Source for SealedSource {
 
     fn slice(&self, span: Span) -> Option<&[u8]> {
         let lent = self.inner.slice(span)?;
-        for leaf in Self::leaves_in(span).filter(|leaf| !self.is_checked(*leaf)) {
-            let bytes = self.inner.slice(self.sealed()?.leaf_span(leaf)?)?;
+        for leaf in self.leaves.touched(span).filter(|leaf| !self.right.has(*leaf)) {
+            let bytes = self.inner.slice(self.leaves.get(leaf)?)?;
             // The read that follows returns the error.
             self.check(leaf, bytes).ok()?;
         }
@@ -203,11 +173,11 @@ impl Source for SealedSource {
     }
 
     fn will_read(&self, span: Span) {
-        self.inner.will_read(whole(span, self.byte_len()));
+        self.inner.will_read(self.leaves.around(span));
     }
 
     fn will_read_all(&self, spans: &[Span]) {
-        let spans: Vec<Span> = spans.iter().map(|span| whole(*span, self.byte_len())).collect();
+        let spans: Vec<Span> = spans.iter().map(|span| self.leaves.around(*span)).collect();
         self.inner.will_read_all(&spans);
     }
 
@@ -289,6 +259,7 @@ mod tests {
     use zt::Memory;
 
     use super::*;
+    use crate::seal::SealedFile;
 
     #[test]
     fn an_empty_file_is_compared_when_it_is_opened() {

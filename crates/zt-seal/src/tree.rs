@@ -4,6 +4,7 @@ use blake3::hazmat::{
     ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root,
 };
 use zt::Span;
+use zt::container::Stretches;
 
 /// A digest of 32 bytes.
 pub type Sum = [u8; 32];
@@ -11,16 +12,19 @@ pub type Sum = [u8; 32];
 /// Bytes of a leaf; the last leaf of a file may be shorter. Decision D35.
 pub const LEAF: u64 = 1 << 20;
 
+/// The leaves of a file that have bytes.
+pub(crate) fn leaves(byte_len: u64) -> Stretches {
+    Stretches::new(Span::new(0, byte_len).unwrap_or_default(), LEAF)
+}
+
 /// The number of leaves of a file. An empty file has one, which is empty.
 pub(crate) fn leaf_count(byte_len: u64) -> u64 {
-    byte_len.div_ceil(LEAF).max(1)
+    leaves(byte_len).count().max(1)
 }
 
 /// The bytes of a leaf; `None` if the file has none of that number.
 pub(crate) fn leaf_span(byte_len: u64, at: u64) -> Option<Span> {
-    let start = at.checked_mul(LEAF)?;
-    let left = byte_len.checked_sub(start).filter(|left| *left > 0 || at == 0)?;
-    Span::new(start, left.min(LEAF))
+    leaves(byte_len).get(at).or_else(|| (byte_len == 0 && at == 0).then(Span::default))
 }
 
 /// The digest of leaf `at`. The only leaf of a file is the whole tree, so its digest is the root.

@@ -4,7 +4,8 @@
 use zt_container::codec::{Frame, frames};
 use zt_container::memory::{fetch, in_memory};
 use zt_container::{
-    Blob, Encoding, Error, Limits, Misuse, Source, Span, check_declared, check_digest, read_into,
+    Blob, Encoding, Error, Limits, Misuse, Source, Span, Stretches, check_declared, check_digest,
+    read_into,
 };
 
 use crate::cores::announce::{announce, announce_all};
@@ -26,8 +27,8 @@ pub(crate) struct Pieces<'s> {
 }
 
 enum Cut {
-    /// Raw bytes, so many in each piece but the last.
-    Stretches(Span, u64),
+    /// Raw bytes, and where they begin.
+    Stretches(Stretches, u64),
     Frames(Vec<Frame>),
 }
 
@@ -42,7 +43,7 @@ impl<'s> Pieces<'s> {
 
     /// The bytes of `span` as they are stored.
     pub(crate) const fn stretches(source: &'s dyn Source, span: Span, byte_len: u64) -> Self {
-        Pieces { source, cut: Cut::Stretches(span, byte_len) }
+        Pieces { source, cut: Cut::Stretches(Stretches::new(span, byte_len), span.offset()) }
     }
 
     /// The frames; `None` for raw bytes.
@@ -55,7 +56,7 @@ impl<'s> Pieces<'s> {
 
     pub(crate) fn len(&self) -> usize {
         match &self.cut {
-            Cut::Stretches(span, byte_len) => in_memory(span.byte_len().div_ceil(*byte_len)),
+            Cut::Stretches(stretches, _) => in_memory(stretches.count()),
             Cut::Frames(frames) => frames.len(),
         }
     }
@@ -64,11 +65,10 @@ impl<'s> Pieces<'s> {
     pub(crate) fn get(&self, at: usize) -> Option<Frame> {
         match &self.cut {
             Cut::Frames(frames) => frames.get(at).copied(),
-            Cut::Stretches(span, byte_len) => {
-                let start = (at as u64).checked_mul(*byte_len)?;
-                let len = span.byte_len().checked_sub(start)?.min(*byte_len);
-                let stored = Span::new(span.offset().checked_add(start)?, len)?;
-                Some(Frame { stored, content: Span::new(start, len)? })
+            Cut::Stretches(stretches, start) => {
+                let stored = stretches.get(at as u64)?;
+                let within = stored.offset().checked_sub(*start)?;
+                Some(Frame { stored, content: Span::new(within, stored.byte_len())? })
             }
         }
     }

@@ -1,11 +1,10 @@
 //! The chunks of raw blobs whose digests were checked. Spec: §6.1.
 
 use std::collections::HashMap;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Source, Span, bytes_of, memory::in_memory};
+use zt_container::memory::in_memory;
+use zt_container::{Blob, CHUNK, ChunkTable, Chunks, Right, Source, Span, Stretches, bytes_of};
 
 use crate::cores::parallel;
 use crate::error::{Error, Result};
@@ -15,8 +14,8 @@ use crate::file::overlap::Allowance;
 /// share the result.
 pub(crate) struct Checked {
     table: ChunkTable,
-    blob: Span,
-    right: Box<[AtomicBool]>,
+    pub(crate) chunks: Stretches,
+    right: Right,
     /// Whether a chunk is checked each time that it is read.
     always: bool,
 }
@@ -30,13 +29,9 @@ impl Checked {
         };
         let table = ChunkTable::read(source, blob);
         let table = table.map_err(|error| Error::from(error).with_span(chunks.span))?;
-        let count = in_memory(blob.span.byte_len().div_ceil(CHUNK));
-        Ok(table.map(|table| Checked {
-            table,
-            blob: blob.span,
-            right: (0..count).map(|_| AtomicBool::new(false)).collect(),
-            always,
-        }))
+        let chunks = Stretches::new(blob.span, CHUNK);
+        let right = || Right::none_of(chunks.count());
+        Ok(table.map(|table| Checked { table, chunks, right: right(), always }))
     }
 
     /// Compares every entry with its chunk. If the entries combine to the blob's digest, which the caller
@@ -53,61 +48,31 @@ impl Checked {
             return Ok(());
         }
         allowance.spend(blob.span.byte_len())?;
-        let chunks: Vec<usize> = (0..self.right.len()).collect();
-        let check = |at: &usize| {
+        let chunks: Vec<u64> = (0..self.chunks.count()).collect();
+        let check = |at: &u64| {
             let bytes = bytes_of(source, self.span(*at));
             self.check(*at, &bytes?)
         };
         parallel::map(&chunks, check).map(drop)
     }
 
-    /// The chunks that these bytes of the blob are in.
-    pub(crate) fn of(range: Range<u64>) -> Range<usize> {
-        in_memory(range.start / CHUNK)..in_memory(range.end.div_ceil(CHUNK))
-    }
-
-    /// The place in the file of the chunks that these bytes of a blob are in.
-    pub(crate) fn around(blob: Span, range: &Range<u64>) -> Span {
-        let start = range.start.strict_sub(range.start % CHUNK);
-        let end = range.end.checked_next_multiple_of(CHUNK);
-        let end = end.unwrap_or(u64::MAX).min(blob.byte_len());
-        let at = |within: u64| blob.offset().strict_add(within);
-        Span::exact_between(at(start), at(end))
-    }
-
-    /// The bytes of the blob that are this chunk.
-    pub(crate) fn range(&self, at: usize) -> Range<u64> {
-        let start = (at as u64).strict_mul(CHUNK);
-        start..start.strict_add(CHUNK).min(self.blob.byte_len())
-    }
-
     /// Whether the digest of a chunk was already right.
-    pub(crate) fn is_right(&self, at: usize) -> bool {
-        let is_right = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        !self.always && self.right.get(at).is_some_and(is_right)
+    pub(crate) fn is_right(&self, at: u64) -> bool {
+        !self.always && self.right.has(at)
     }
 
     /// Compares the digest of a chunk with its bytes.
     /// A wrong digest has the place of the chunk.
-    pub(crate) fn check(&self, at: usize, bytes: &[u8]) -> Result<()> {
-        let checked = self.table.check(at, bytes);
+    pub(crate) fn check(&self, at: u64, bytes: &[u8]) -> Result<()> {
+        let checked = self.table.check(in_memory(at), bytes);
         checked.map_err(|error| Error::from(error).with_span(self.span(at)))?;
-        if let Some(flag) = self.right.get(at) {
-            flag.store(true, Ordering::Relaxed);
-        }
+        self.right.add(at);
         Ok(())
     }
 
     /// The place of a chunk in the file.
-    pub(crate) fn span(&self, at: usize) -> Span {
-        let range = self.range(at);
-        let start = self.blob.offset().strict_add(range.start);
-        Span::exact(start, range.end.strict_sub(range.start))
-    }
-
-    /// Bytes of memory.
-    fn byte_len(&self) -> usize {
-        self.table.byte_len().strict_add(self.right.len())
+    fn span(&self, at: u64) -> Span {
+        self.chunks.get(at).unwrap_or_default()
     }
 }
 
@@ -151,14 +116,15 @@ impl Tables {
             return Ok(None);
         };
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        if known.byte_len.saturating_add(read.byte_len()) > MOST {
+        let byte_len = read.table.as_bytes().len();
+        if known.byte_len.saturating_add(byte_len) > MOST {
             *known = Known::default();
         }
         // Another thread may have been first: its flags count.
         if let Some(first) = known.tables.get(&key) {
             return Ok(Some(Arc::clone(first)));
         }
-        known.byte_len = known.byte_len.saturating_add(read.byte_len());
+        known.byte_len = known.byte_len.saturating_add(byte_len);
         known.tables.insert(key, Arc::clone(&read));
         Ok(Some(read))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use zt_container::codec::{Frame, table_span};
 use zt_container::memory::{in_memory, resize};
-use zt_container::{CHUNK, Encoding, Source, Span, check_declared};
+use zt_container::{CHUNK, Encoding, Source, Span, Stretches, check_declared};
 use zt_formats::Bytes;
 use zt_manifest::{ByteOrder, DType};
 
@@ -209,13 +209,13 @@ impl<'f> PartReader<'f> {
             let frames = frames.iter().skip(first);
             let frames = frames.take_while(|frame| frame.content.offset() < range.end);
             spans.extend(frames.map(|frame| (source, frame.stored)));
-        } else if self.has_table || self.cut.is_unchecked(&range) {
+        } else if self.has_table || self.cut.unchecked_in(&range).next().is_some() {
             let table = blob.chunks.as_ref().filter(|_| self.has_table);
-            spans.push((source, Checked::around(blob.span, &range)));
+            let chunks = Stretches::new(blob.span, CHUNK);
+            spans.push((source, chunks.around(self.cut.stored(&range))));
             spans.extend(table.map(|table| (source, table.span)));
         } else {
-            let at = |within: u64| blob.span.offset().strict_add(within);
-            spans.push((source, Span::exact_between(at(range.start), at(range.end))));
+            spans.push((source, self.cut.stored(&range)));
         }
         spans
     }
@@ -441,17 +441,24 @@ impl Cut<'_> {
         Some(Frame { stored: Span::new(start, len)?, content: Span::new(at, len)? })
     }
 
+    /// The place of bytes of a raw component in its file.
+    fn stored(&self, range: &Range<u64>) -> Span {
+        let at = |within: u64| self.part.component.blob.span.offset().strict_add(within);
+        Span::exact_between(at(range.start), at(range.end))
+    }
+
     /// The number of the chunk with the byte `at`, if it has to be checked.
-    fn unchecked(&self, at: u64) -> Option<(&Checked, usize)> {
+    fn unchecked(&self, at: u64) -> Option<(&Checked, u64)> {
         let chunks = self.chunks.as_deref()?;
-        let at = in_memory(at / CHUNK);
+        let at = at / CHUNK;
         (!chunks.is_right(at)).then_some((chunks, at))
     }
 
-    /// Whether some chunk of these bytes has to be checked.
-    fn is_unchecked(&self, range: &Range<u64>) -> bool {
-        let is_right = |chunks: &Checked| Checked::of(range.clone()).all(|at| chunks.is_right(at));
-        self.chunks.as_deref().is_some_and(|chunks| !is_right(chunks))
+    /// The numbers of the chunks with these bytes that have to be checked.
+    fn unchecked_in(&self, range: &Range<u64>) -> impl Iterator<Item = u64> {
+        let stored = self.stored(range);
+        let chunks = self.chunks.iter();
+        chunks.flat_map(move |it| it.chunks.touched(stored).filter(|at| !it.is_right(*at)))
     }
 
     /// Reads a piece into `out`, which has exactly its content.
@@ -491,11 +498,11 @@ impl Cut<'_> {
 
     /// Compares the digests of the chunks of these bytes, which the source lends.
     fn check_lent(&self, chunks: &Checked, bytes: &[u8], range: Range<u64>) -> Result<()> {
-        let of_range = Checked::of(range);
-        let unchecked: Vec<usize> = of_range.filter(|at| !chunks.is_right(*at)).collect();
-        let check = |at: &usize| {
-            let range = chunks.range(*at);
-            let bytes = bytes.get(in_memory(range.start)..in_memory(range.end));
+        let unchecked: Vec<u64> = self.unchecked_in(&range).collect();
+        let check = |at: &u64| {
+            let place = Stretches::new(Span::exact(0, bytes.len() as u64), CHUNK).get(*at);
+            let place = place.unwrap_or_default();
+            let bytes = bytes.get(in_memory(place.offset())..in_memory(place.end()));
             chunks.check(*at, bytes.unwrap_or_default())
         };
         let checked = if unchecked.len() < MANY {

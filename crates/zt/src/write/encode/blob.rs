@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::io::Write;
 
 use zt_container::codec::SeekTable;
-use zt_container::{Blob, DigestAlgorithm, Encoding, Span};
+use zt_container::{Blob, ChunkTable, DigestAlgorithm, Encoding, Span};
 
 use super::Encoder;
 use super::stored::Stored;
-use super::sums::{Sums, Table};
+use super::sums::Sums;
 use crate::error::{Error, Result};
 use crate::write::chain::Chain;
 
@@ -80,7 +80,7 @@ pub(super) struct EndedBlob {
     /// Its digest, if a chain still computes it.
     pub(super) chain: Option<Chain>,
     /// Its chunk digests, which are written behind the last blob.
-    pub(super) table: Option<Table>,
+    pub(super) table: Option<ChunkTable>,
 }
 
 impl EndedBlob {

@@ -196,9 +196,9 @@ impl<W: Write> Encoder<W> {
         for ended in self.ended {
             let mut blob = ended.blob;
             if let Some(table) = ended.table {
-                let span = Span::exact(container.offset(), table.digests.len() as u64);
-                let digest = table.algorithm.digest(&table.digests)?;
-                container.write(&table.digests)?;
+                let span = Span::exact(container.offset(), table.as_bytes().len() as u64);
+                let digest = table.algorithm().digest(table.as_bytes())?;
+                container.write(table.as_bytes())?;
                 blob.chunks = Some(Box::new(Chunks { span, digest }));
             }
             blobs.push(blob);

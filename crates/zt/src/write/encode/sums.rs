@@ -1,6 +1,8 @@
 //! The digests of one blob: of all its stored bytes, and of each chunk.
 
-use zt_container::{CHUNK, Chunker, Digest, DigestAlgorithm, FileSource, Hasher, Source, Span};
+use zt_container::{
+    CHUNK, ChunkTable, Chunker, Digest, DigestAlgorithm, FileSource, Hasher, Source, Span,
+};
 
 use zt_container::memory::{in_memory, resize};
 
@@ -57,12 +59,6 @@ impl<'m> Parts<'m> {
         }
         Ok(all.unwrap_or_default())
     }
-}
-
-/// The chunk digests of a blob, as they are stored.
-pub(super) struct Table {
-    pub(super) algorithm: DigestAlgorithm,
-    pub(super) digests: Vec<u8>,
 }
 
 impl Sums {
@@ -146,14 +142,12 @@ impl Sums {
     }
 
     /// The digest of all bytes, and the chunk digests if there is more than one chunk.
-    pub(super) fn finish(self, byte_len: u64) -> (Option<Digest>, Option<Table>) {
-        let Some(mut chunker) = self.chunker else {
-            return (self.hasher.map(Hasher::finish), None);
+    pub(super) fn finish(self, byte_len: u64) -> (Option<Digest>, Option<ChunkTable>) {
+        let table = self.chunker.map(Chunker::finish);
+        let digest = match &table {
+            Some(table) if self.is_combined => table.whole(byte_len),
+            _ => self.hasher.map(Hasher::finish),
         };
-        let digest =
-            if self.is_combined { chunker.whole() } else { self.hasher.map(Hasher::finish) };
-        let table = (byte_len > CHUNK)
-            .then(|| Table { algorithm: chunker.algorithm(), digests: chunker.finish() });
-        (digest, table)
+        (digest, table.filter(|_| byte_len > CHUNK))
     }
 }
