@@ -46,16 +46,29 @@ impl Report {
     pub fn to_html(&self, limit: Option<usize>) -> String {
         let frame_len = frame("", "").len();
         let limit = limit.map_or(usize::MAX, |limit| limit.saturating_sub(frame_len));
-        frame(&self.title(), &self.to_json(limit))
+        // Without a limit, `limit` is the largest number.
+        let longest = limit.saturating_add(PER_OBJECT * self.objects.len());
+        let (mut data, mut objects) = (self.data(), self.columns(usize::MAX));
+        let head = json(&data).len();
+        if head + objects.len() > longest {
+            objects = self.columns(NAME);
+        }
+        let rest = longest.saturating_sub(head + objects.len());
+        self.add_details(&mut data, rest.min(limit));
+        frame(&self.title(), &joined(&data, &objects))
     }
 
-    /// The data of the page as JSON, whose details take at most `details` bytes if that is possible.
+    /// The data of the page as JSON, with histograms and pictures of at most `details` bytes. Names are whole.
     #[must_use]
     pub fn to_json(&self, details: usize) -> String {
-        // Without a limit, `details` is the largest number.
-        let limit = details.saturating_add(PER_OBJECT * self.objects.len());
-        let mut objects = self.columns(usize::MAX);
-        let mut data = Data {
+        let mut data = self.data();
+        self.add_details(&mut data, details);
+        joined(&data, &self.columns(usize::MAX))
+    }
+
+    /// The data without details.
+    fn data(&self) -> Data<'_> {
+        Data {
             version: 1,
             program: concat!("zt ", env!("CARGO_PKG_VERSION")),
             files: &self.files,
@@ -66,13 +79,11 @@ impl Report {
             levels: Vec::new(),
             deltas: Vec::new(),
             pictures: Vec::new(),
-        };
-        let head = json(&data).len();
-        if head + objects.len() > limit {
-            objects = self.columns(NAME);
         }
-        let rest = limit.saturating_sub(head + objects.len());
-        let mut rest = rest.min(details);
+    }
+
+    /// Adds the parts that have room in `rest`: those of the largest objects first.
+    fn add_details<'r>(&'r self, data: &mut Data<'r>, mut rest: usize) {
         let mut largest: Vec<(usize, &Object)> = self.objects.iter().enumerate().collect();
         largest.sort_by_key(|(_, object)| std::cmp::Reverse(object.decoded));
         for (at, object) in &largest {
@@ -88,8 +99,6 @@ impl Report {
             let blocks = object.sketch().and_then(|it| it.blocks.as_ref());
             add(&mut data.pictures, at, blocks.map(Picture), &mut rest);
         }
-        // The quotes of a text in it are escaped, so this is the field.
-        escaped(&json(&data)).replacen(r#""objects":null"#, &format!(r#""objects":{objects}"#), 1)
     }
 
     /// The objects as JSON, with names of at most this many bytes.
@@ -103,6 +112,12 @@ impl Report {
         let paths: Vec<&str> = self.files.iter().map(|it| &*it.path).collect();
         format!("zt report: {}", paths.join(" → "))
     }
+}
+
+/// The data with its objects.
+fn joined(data: &Data<'_>, objects: &str) -> String {
+    // The quotes of a text in it are escaped, so this is the field.
+    escaped(&json(data)).replacen(r#""objects":null"#, &format!(r#""objects":{objects}"#), 1)
 }
 
 /// Adds a part of the object at this place, if there is one and it is no longer than the rest of the page.

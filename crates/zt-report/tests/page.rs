@@ -50,6 +50,22 @@ fn a_page_is_no_longer_than_its_limit() {
 }
 
 #[test]
+fn names_are_whole_in_the_document_and_never_its_fields() {
+    let hostile = [r#""objects":null"#, r#"x\"#, r#"],"objects":null,"y":["#];
+    let names = (0..20).map(|at| format!("{at}{}", "n".repeat(1000)));
+    let names: Vec<String> = hostile.map(str::to_owned).into_iter().chain(names).collect();
+    let file = file(names.clone());
+    for path in hostile {
+        let report = Report::of(&file, path, &ReportOptions::new().headers(true)).unwrap();
+        let document: serde_json::Value = serde_json::from_str(&report.to_json(0)).unwrap();
+        assert_eq!(document["files"][0]["path"], path);
+        let found = document["objects"]["name"].as_array().unwrap();
+        let found: Vec<&str> = found.iter().map(|it| it.as_str().unwrap()).collect();
+        assert_eq!(found, names);
+    }
+}
+
+#[test]
 fn a_report_of_headers_reads_no_value() {
     let [a, b] = [&["both", "old"], &["both", "new"]].map(|names| file(names.map(str::to_owned)));
     let options = ReportOptions::new().headers(true);
