@@ -55,7 +55,7 @@ pub fn odd(objects: &[&ObjectStats]) -> Vec<Vec<Odd>> {
     all
 }
 
-/// Whether it is a state of an optimizer. Zeros, equal values and any deviation are usual there.
+/// Whether it is a state of an optimizer, or a buffer. Zeros, equal values and any deviation are usual there.
 fn is_state(name: &str) -> bool {
     const STATES: [&str; 8] = [
         "exp_inf",
@@ -67,14 +67,18 @@ fn is_state(name: &str) -> bool {
         "max_exp_avg_sq",
         "step",
     ];
-    const BEGINNINGS: [&str; 2] = ["exp_avg", "optimizer"];
+    const BEGINNINGS: [&str; 3] = ["exp_avg", "optimizer", "opt_state"];
     let mut parts = name.split(['.', '/']);
-    parts.any(|part| {
-        STATES.contains(&part) || BEGINNINGS.iter().any(|beginning| part.starts_with(beginning))
-    })
+    // Not of a module: `momentum_encoder` has weights.
+    let last = name.rsplit(['.', '/']).next().unwrap_or_default();
+    let is_buffer = last.starts_with("moment") || last.ends_with("buffer");
+    is_buffer
+        || parts.any(|part| {
+            STATES.contains(&part) || BEGINNINGS.iter().any(|beginning| part.starts_with(beginning))
+        })
 }
 
-/// Whether equal values are usual: the ones of a norm that was not trained, the zeros of its bias, a counter.
+/// Whether equal values are usual: the ones of a norm that was not trained, the zeros of its bias, counters.
 fn is_usual(found: &ObjectStats, is_zero: bool) -> bool {
     const COUNTERS: [&str; 2] = ["num_batches_tracked", "position_ids"];
     let name = found.name.to_ascii_lowercase();
@@ -89,7 +93,11 @@ fn is_usual(found: &ObjectStats, is_zero: bool) -> bool {
     let is_scale = is_norm || ["weight", "scale", "gamma"].contains(&last);
     let is_one = found.values.finite.is_some_and(|finite| finite.min.as_f64() == 1.0);
     let is_vector = found.shape.len() == 1;
-    COUNTERS.contains(&last) || is_vector && (is_one && is_scale || is_zero && is_norm)
+    // Integers are codes of weights in matrices alone.
+    let is_integer =
+        found.value_type.as_deref().is_some_and(|it| it.starts_with(['i', 'u']) || it == "bool");
+    let is_counter = COUNTERS.contains(&last) || is_zero && is_integer && found.shape.len() < 2;
+    is_counter || is_vector && (is_one && is_scale || is_zero && is_norm)
 }
 
 fn of_one(found: &ObjectStats) -> Vec<Odd> {
