@@ -45,7 +45,8 @@ for (const set of ["set", "gguf"]) {
     const started = await serve((name) => bytesFile(bytesOf(path, name.slice(1))));
     servers.push(started);
     const urls = Object.fromEntries(Object.keys(files).map((name) => [name, started.url(name)]));
-    for (const source of [path, files, named, inFolder, urls]) await equal(await open(source), MOONS);
+    const below = Object.fromEntries(Object.entries(files).map(([name, blob]) => [`runs/set/${name}`, blob]));
+    for (const source of [path, files, named, inFolder, urls, below]) await equal(await open(source), MOONS);
   });
 }
 

@@ -53,7 +53,11 @@ function ofFolder(source, options) {
     throw new TypeError("open takes a Blob, a URL, an ArrayBuffer, a typed array, a path, or named files");
   }
   const name = opens(Object.keys(files));
-  return readerOf(files[name], { ...options, name, files: { ...options.files, ...files } });
+  // What it names is relative to its folder.
+  const home = name.slice(0, name.lastIndexOf("/") + 1);
+  const inside = Object.entries(files).filter(([path]) => path.startsWith(home));
+  const beside = Object.fromEntries(inside.map(([path, file]) => [path.slice(home.length), file]));
+  return readerOf(files[name], { ...options, name, files: { ...options.files, ...beside } });
 }
 
 /** The file among these names that opens them: the only index, the first of a numbered set, or the only tensor file. */

@@ -20,9 +20,13 @@ const LONGEST = 2 ** 23;
 const APART = 2 ** 15;
 /** Requests at the same time. Browsers allow six to a server. */
 const REQUESTS = 6;
-/** Smaller parts stay in memory, because headers are read again and again: the last `KEPT` bytes of them. */
+/**
+ * Smaller parts stay in memory, because headers are read again and again: the last `KEPT` bytes of them, and the last
+ * `KEPT_BESIDE` of each file beside. A set has hundreds.
+ */
 const SMALL = 2 ** 18;
 const KEPT = 2 ** 24;
+const KEPT_BESIDE = 2 ** 20;
 
 /** A file as the engine sees it. */
 export class Host {
@@ -32,10 +36,12 @@ export class Host {
   #keptLength = 0;
   #last = { start: 0, end: 0 };
   #least = LEAST;
+  #most;
 
-  constructor(reader, session) {
+  constructor(reader, session, most = KEPT) {
     this.reader = reader;
     this.#session = session;
+    this.#most = most;
     this.parts = new Parts();
     if (reader.first) {
       this.keep(this.parts.add(0, reader.first));
@@ -93,7 +99,7 @@ export class Host {
   /** Opens the file at `location`, if it is there. */
   async find(location) {
     const reader = await this.reader.beside?.(location);
-    this.#files.set(location, reader && new Host(reader, this.#session));
+    this.#files.set(location, reader && new Host(reader, this.#session, KEPT_BESIDE));
   }
 
   /** The ranges to request for those that are missing. */
@@ -125,7 +131,7 @@ export class Host {
       this.#kept.push(part);
       this.#keptLength += part.bytes.length;
     }
-    while (this.#keptLength > KEPT) {
+    while (this.#keptLength > this.#most) {
       const oldest = this.#kept.shift();
       this.#keptLength -= oldest.bytes.length;
       this.parts.remove(oldest);
