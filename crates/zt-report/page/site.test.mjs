@@ -3,7 +3,9 @@
 // The site and the models come from two servers on this machine, which count what they send.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { join, normalize } from "node:path";
 import { pathToFileURL } from "node:url";
 import axe from "axe-core";
@@ -47,6 +49,19 @@ const models = await serve((path) => {
   const found = path.startsWith("/corpus/") ? corpus(normalize(path.slice(8))) : made(normalize(path.slice(1)));
   return existsSync(found) ? bytesFile(readFileSync(found)) : undefined;
 });
+// It opens, and its list of names is longer than the room for details.
+const longNames = safetensors(folder, "long.safetensors", Array.from({ length: 3000 }, (_, at) => [`${at}.${"n".repeat(2000)}`, [2, 2], one]));
+/** Answers with bytes, and never ends. */
+const endless = createServer((_, response) => {
+  response.writeHead(200, { "Access-Control-Allow-Origin": "*" });
+  const more = () => {
+    while (response.write(Buffer.alloc(2 ** 20))) {}
+  };
+  response.on("drain", more);
+  more();
+}).listen(0, "127.0.0.1");
+await once(endless, "listening");
+const endlessUrl = `http://127.0.0.1:${endless.address().port}/x.gguf`;
 const deaf = await serve(() => ({ byteLength: 2 ** 30, read: () => Buffer.alloc(0) }), { ranges: false });
 
 // A container has no sandbox.
@@ -60,7 +75,7 @@ page.on("console", (message) => message.type() === "error" && console.error(mess
 page.on("pageerror", (error) => faults.push(error.message));
 // Nobody is asked but who was named.
 const NOBODY = "http://127.0.0.1:1/x";
-const asked = [home.url(""), models.url(""), deaf.url(""), NOBODY, "https://huggingface.co/", "data:"];
+const asked = [home.url(""), models.url(""), deaf.url(""), endlessUrl, NOBODY, "https://huggingface.co/", "data:"];
 context.on("request", (request) => {
   if (!asked.some((start) => request.url().startsWith(start))) faults.push(`request: ${request.url()}`);
 });
@@ -134,9 +149,7 @@ const measured = [];
   await page.getByRole("button", { name: /^Read the values/ }).click();
   await page.waitForFunction(() => /changed66objects/.test(document.querySelector("main").textContent));
   assert.match(await shown(), /same19.*added1.*Change by layer/s);
-  await page.locator("#sort").selectOption("");
-  await page.locator("#sort").selectOption("first");
-  assert.match(await text(".grid .rows [aria-rowindex='2']"), /^layers\.11\..*changed/);
+  await page.waitForFunction(() => /^layers\.11\..*changed/.test(document.querySelector(".grid .rows [aria-rowindex='2']").textContent));
   await page.locator(".grid .rows [role=row]").first().click();
   await page.waitForSelector(".detail .before");
   // The second file as another kind, as the program writes it.
@@ -157,7 +170,8 @@ const measured = [];
   await page.goto(home.url(""));
   await page.locator("#folders").setInputFiles(corpus("dcp/fsdp2"));
   await page.waitForFunction(() => /verifiedok/.test(document.querySelector("main").textContent));
-  assert.match(await shown(), /objects16dcp file/);
+  assert.match(await shown(), /^fsdp2.*objects16dcp file/);
+  assert.equal(await page.title(), "fsdp2");
 }
 // A cut file shows what is whole; pickles are named and not run; what a host refuses is said.
 {
@@ -171,7 +185,9 @@ const measured = [];
   await refused(models.url("nothing.gguf"), /HTTP 404/);
   await refused(models.url("private"), /HTTP 403: .*download the file and drop it here/);
   await refused(models.url("page"), /of a web page, and not of a file/);
-  await refused(deaf.url("model.gguf"), /ignores ranges.*1,073,741,824 bytes.*drop it here/);
+  await refused(deaf.url("model.gguf"), /ignores ranges.*drop it here/);
+  await refused(endlessUrl, /ignores ranges.*drop it here/);
+  for (const nowhere of ["javascript:alert(1)", "data:,x", "hf:gpt2", "file:///x.gguf"]) await refused(nowhere, /is no address: give/);
   await refused("http://", /is no address: give/);
   await refused(NOBODY, /CORS.*Access-Control-Allow-Origin/);
 }
@@ -209,6 +225,44 @@ const measured = [];
   await page.locator("#files").setInputFiles([before, after]);
   await page.waitForFunction(() => /changed66objects/.test(document.querySelector("main").textContent));
   assert.equal(models.sent.requests, requests);
+}
+// What was open stays usable while another file is opened in vain. A file that comes late replaces none.
+{
+  await visit(models.url("after.safetensors"));
+  await drawn();
+  await page.locator("#files").setInputFiles({ name: "x.safetensors", mimeType: "", buffer: Buffer.from("no model") });
+  await page.waitForSelector("#status.fault");
+  await page.evaluate(() => (location.hash = "layers.7.attn.q.weight"));
+  await page.waitForSelector(".detail .chart");
+  let late;
+  const isAsked = new Promise((asked) => {
+    page.route("**/step.zt", async (route) => {
+      asked();
+      await new Promise((go) => (late = go));
+      await route.continue();
+    });
+  });
+  await visit(models.url("before.safetensors"), models.url("step.zt"));
+  await isAsked;
+  await page.locator("#files").setInputFiles(after);
+  await page.waitForFunction(() => document.title === "after.safetensors");
+  late();
+  await page.waitForTimeout(300);
+  await page.evaluate(() => (location.hash = "head.weight"));
+  await page.waitForSelector(".detail .chart");
+  assert.equal(await text("#status.fault, .detail h3"), "head.weight");
+  assert.equal(await page.evaluate(() => location.search), "");
+  await page.unroute("**/step.zt");
+}
+// Nothing is said to be sound that was not read: long names, and an object whose sample alone was read.
+{
+  await page.goto(home.url(""));
+  await page.locator("#files").setInputFiles(longNames);
+  await page.waitForFunction(() => /verifiedok/.test(document.querySelector("main").textContent));
+  await page.waitForFunction(() => /0 objectsno NaN, no dead rows$/.test(document.querySelector(".cards").textContent));
+  await visit(models.url("large/model.safetensors.index.json"), undefined, "#model.layers.100.mlp.up_proj.weight");
+  await page.waitForFunction(() => document.querySelector(".detail")?.textContent.includes("sample of 256 KiB"));
+  assert.match(await shown(), /not verified.*not read/s);
 }
 // A hundred thousand tensors: the time to the list, and frames while it is scrolled.
 {
@@ -256,7 +310,8 @@ for (const colorScheme of ["light", "dark"]) {
 }
 assert.deepEqual(faults, []);
 await browser.close();
-for (const server of [home, models, deaf]) server.close();
+for (const server of [home, models, deaf, endless]) server.close();
+endless.closeAllConnections();
 for (const [what, ...figures] of measured) {
   const [requests, bytes, time] = figures;
   console.log([what, requests !== undefined && `${requests} requests`, bytes !== undefined && `${bytes} bytes`, time && `${time.toFixed(0)} ms`].filter(Boolean).join(", "));

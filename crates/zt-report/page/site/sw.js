@@ -1,5 +1,7 @@
 // After the first visit the page works without a network. `build.mjs` writes the first two lines: VERSION and FILES.
-const cacheOf = `zt-${VERSION}`;
+// Other sites of the same origin have caches of their own.
+const ours = `zt ${registration.scope} `;
+const cacheOf = ours + VERSION;
 
 // All files of one version, and none that the browser has kept of another.
 addEventListener("install", (event) => {
@@ -9,7 +11,7 @@ addEventListener("install", (event) => {
 
 // No page is open that uses an older version.
 addEventListener("activate", (event) => {
-  const drop = (names) => Promise.all(names.filter((name) => name.startsWith("zt-") && name !== cacheOf).map((name) => caches.delete(name)));
+  const drop = (names) => Promise.all(names.filter((name) => name.startsWith(ours) && name !== cacheOf).map((name) => caches.delete(name)));
   event.waitUntil(caches.keys().then(drop));
 });
 

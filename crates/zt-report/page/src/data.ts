@@ -130,6 +130,8 @@ export interface Item {
   mean?: number;
   std?: number;
   change?: Change;
+  /** Whether the figures are of a sample of the values. */
+  isSample?: boolean;
 }
 
 /** What an object has beside its figures. */
@@ -149,6 +151,8 @@ export interface Report {
   files: FileSummary[];
   program: string;
   isSample: boolean;
+  /** Whether the values were read in steps. Objects of two steps were not held against each other. */
+  isInParts?: boolean;
   items: Item[];
   details(at: number): Details;
 }

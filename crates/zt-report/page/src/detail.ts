@@ -42,9 +42,12 @@ export function drawDetail(source: Source, changed: () => void) {
     );
   }
 
-  function unread(item: Item, { unread }: Details): Node[] {
+  function unread(item: Item, details: Details): Node[] {
+    const { unread } = details;
     if (unread === undefined) return [];
-    const what = item.count === undefined ? "Nothing was read of its values. " : "The figures are of a sample of 256 KiB. ";
+    const of = "a sample of 256 KiB. ";
+    const figures = item.isSample ? `The figures are of ${of}` : details.histogram ? `The histogram is of ${of}` : "";
+    const what = item.count === undefined ? "Nothing was read of its values. " : figures;
     const read = h("button", { type: "button", click: () => show(item, true) }, `Read all ${human(unread)}`);
     return [h("p", { class: "caption" }, what, read)];
   }

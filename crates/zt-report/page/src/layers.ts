@@ -30,7 +30,7 @@ export function drawLayers(items: Item[], onSelect: (item: Item) => void): HTMLE
   // One outlier would flatten everything else.
   const isLog = most > 30 * positive[positive.length >> 1];
   const least = Math.max(positive[0], most / 1e6);
-  const layers = lines.flatMap(({ points }) => points.map(({ layer }) => layer));
+  const layers = lines.flatMap(({ points }) => [points[0].layer, points[points.length - 1].layer]);
   const x = scaleLinear([Math.min(...layers), Math.max(...layers)], [LEFT + 12, WIDTH - 12]);
   const linear = scaleLinear([0, most], [BASE, 10]).nice(4);
   const log = scaleLog([least, most], [BASE, 10]).nice();
@@ -103,7 +103,8 @@ function linesOf(items: Item[]): Line[] {
     const found = item.name.match(/^(.*?)[./_]?(?<![^./_])(\d{1,5})(?:[./_]|$)/);
     if (!found || typeof item.change?.relative !== "number") continue;
     const layers = stems.get(found[1]) ?? new Map<number, Item[]>();
-    layers.set(Number(found[2]), [...(layers.get(Number(found[2])) ?? []), item]);
+    const layer = Number(found[2]);
+    if (!layers.get(layer)?.push(item)) layers.set(layer, [item]);
     stems.set(found[1], layers);
   }
   const lines = [...stems].filter(([, layers]) => layers.size > 1).sort((a, b) => b[1].size - a[1].size);

@@ -30,6 +30,7 @@ export function addresses(text: string, page: string): string[] {
     const folder = `${HUB}/${repository}/resolve/${revision}/`;
     return path === undefined ? OPENS.map((name) => folder + name) : [folder + path];
   }
-  if (!URL.canParse(place, page)) throw new Error(`${place} is no address: give https://…, or hf:OWNER/MODEL`);
-  return [new URL(place, page).href.replace(ON_GITHUB, "https://raw.githubusercontent.com/$1/$2")];
+  const address = URL.canParse(place, page) ? new URL(place, page) : undefined;
+  if (!/^https?:$/.test(address?.protocol ?? "")) throw new Error(`${place} is no address: give https://…, or hf:OWNER/MODEL`);
+  return [address!.href.replace(ON_GITHUB, "https://raw.githubusercontent.com/$1/$2")];
 }

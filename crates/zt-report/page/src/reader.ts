@@ -1,6 +1,6 @@
 // A source whose values a worker reads when they are wanted.
 
-import { type Details, type Item, parse } from "./data";
+import { type Details, type Findings, type Item, parse } from "./data";
 import type { Source } from "./source";
 import { human } from "./text";
 import type { Methods, Opened, Place, Traffic } from "./worker";
@@ -20,6 +20,7 @@ export class Calls {
   #worker: Worker;
   #calls = new Map<number, { resolve(result: never): void; reject(error: Error): void }>();
   #last = 0;
+  #ended?: Error;
 
   constructor(worker: Worker) {
     this.#worker = worker;
@@ -31,13 +32,15 @@ export class Calls {
       else call?.resolve(result as never);
     });
     worker.addEventListener("error", () => {
-      const error = new Error("the worker has ended: load the page again");
-      for (const call of this.#calls.values()) call.reject(error);
+      this.#ended = new Error("the worker has ended: load the page again");
+      for (const call of this.#calls.values()) call.reject(this.#ended);
+      this.#calls.clear();
     });
   }
 
   call<Name extends keyof Methods>(method: Name, ...args: Parameters<Methods[Name]>): ReturnType<Methods[Name]> {
     const id = this.#last++;
+    if (this.#ended) return Promise.reject(this.#ended) as ReturnType<Methods[Name]>;
     return new Promise((resolve, reject) => {
       this.#calls.set(id, { resolve, reject });
       this.#worker.postMessage({ id, method, args });
@@ -46,7 +49,7 @@ export class Calls {
 }
 
 /** What was opened at these places. */
-export function ofWorker(calls: Calls, { report: text, attributes }: Opened, places: Place[]): Source {
+export function ofWorker(calls: Calls, { report: text, attributes, opening }: Opened, places: Place[]): Source {
   const report = parse(text);
   const { items, files } = report;
   files.forEach((file, at) => (file.attributes = attributes[at]));
@@ -57,18 +60,19 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
   let wanted: Item | undefined;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** Fills in these items. */
+  /** Fills in these items. Figures of all values stay, because one object alone is like no other. */
   async function read(some: Item[], values: "all" | "sample", detail: boolean) {
     // The only objects of two files may have two names.
     const names = items.length === 1 ? undefined : some.map(({ name }) => name);
-    const found = parse(await calls.call("read", names, values, detail));
+    const found = parse(await calls.call("read", opening, names, values, detail));
     const byName = new Map(some.map((item) => [item.name, item]));
     const places = new Map<Item, number>();
     for (const item of found.items) {
       const ours = names ? byName.get(item.name) : some[0];
-      if (ours === undefined) continue;
+      if (ours === undefined) throw new Error("the engine read other objects than those that were asked for");
       places.set(ours, item.at);
-      Object.assign(ours, item, { at: ours.at });
+      const isKnown = ours.count !== undefined && !ours.isSample;
+      if (!isKnown || !(detail || values === "sample")) Object.assign(ours, item, { at: ours.at, isSample: values === "sample" });
     }
     return { found, places };
   }
@@ -82,6 +86,7 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
     // A comparison has no samples.
     if (isLong && isPair) return { unread };
     const { found, places } = await read([item], isLong ? "sample" : "all", true);
+    report.isInParts ??= items.length > 1;
     const details = { ...found.details(places.get(item)!), unread };
     kept.delete(item.at);
     kept.set(item.at, details);
@@ -91,7 +96,6 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
 
   return {
     report,
-    isLazy: true,
     isCheap,
     details(item, isWhole = false) {
       const found = kept.get(item.at);
@@ -102,6 +106,7 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
       return reading;
     },
     async readAll(progress, signal) {
+      const sums = files.map(() => ({ problems: { count: 0, first: [] } as Findings, unverified: 0, is_verified: true }));
       for (let at = 0; at < items.length && !signal.aborted; ) {
         let [end, bytes] = [at, 0];
         while (end < items.length && end < at + OBJECTS && (end === at || bytes + items[end].stored <= TOGETHER)) {
@@ -109,22 +114,30 @@ export function ofWorker(calls: Calls, { report: text, attributes }: Opened, pla
         }
         const some = items.slice(at, end);
         const { found, places } = await read(some, bytes > LONGEST && !isPair ? "sample" : "all", false);
-        // What verification found.
-        files.forEach((file, which) => {
-          const { problems, unverified } = found.files[which];
-          if (at === 0) file.problems = { count: 0, first: [] };
-          file.problems.count += problems.count;
-          file.problems.first.push(...problems.first.slice(0, 100 - file.problems.first.length));
-          file.unverified += unverified;
-          file.is_verified = end === items.length;
+        // What verification found. Of a long object only a sample was read.
+        found.files.forEach(({ problems, unverified, is_verified }, which) => {
+          const sum = sums[which];
+          // Each step repeats the faults of the file itself.
+          const first = problems.first.filter(({ message }) => !sum.problems.first.some((known) => known.message === message));
+          sum.problems.count += problems.count - problems.first.length + first.length;
+          sum.problems.first.push(...first.slice(0, 100 - sum.problems.first.length));
+          sum.unverified += unverified;
+          sum.is_verified &&= is_verified;
         });
-        // The whole of a small model stays.
-        if (items.length === some.length) places.forEach((place, { at }) => kept.set(at, found.details(place)));
+        if (end === items.length) files.forEach((file, which) => Object.assign(file, sums[which]));
+        report.isInParts = some.length < items.length;
+        // The whole of a small model stays, but for what its document has no room for.
+        if (!report.isInParts) {
+          for (const [item, place] of places) {
+            const details = found.details(place);
+            if (details.histogram && (details.picture || item.shape.length < 2)) kept.set(item.at, details);
+          }
+        }
         at = end;
         progress(at);
       }
     },
-    save: (kind) => calls.call("save", kind),
+    save: (kind) => calls.call("save", opening, kind),
     missing: (item, what) => (item.shape.length > 1 && what === "picture" ? "A picture needs all values." : `There is no ${what}.`),
     footer: `Drawn by ${report.program}. Your files stay in this browser.`,
   };

@@ -1,7 +1,7 @@
 // The site: opens files and addresses in a worker, and draws what it reads.
 
 import { Calls, ofWorker } from "./reader";
-import { human, plural, printable } from "./text";
+import { human, plural, printable, title } from "./text";
 import { draw } from "./view";
 import type { Place } from "./worker";
 
@@ -10,7 +10,8 @@ const status = document.getElementById("status")!;
 const field = (id: string) => document.getElementById(id) as HTMLInputElement;
 
 let calls: Calls | undefined;
-let opening = 0;
+/** How often files were opened, and the last time that worked. */
+let [opening, shown] = [0, 0];
 
 /** Opens what is at these places: one, or two to compare. */
 async function open(places: Place[]) {
@@ -21,9 +22,11 @@ async function open(places: Place[]) {
     const opened = await calls.call("open", places, location.href);
     if (mine !== opening) return;
     const source = ofWorker(calls, opened, places);
+    shown = mine;
+    // The address of the page is what it shows. A file of this machine has none.
+    if (typeof places[0] !== "string") history.replaceState(null, "", location.pathname + location.hash);
     draw(main, source);
-    document.title = source.report.files.map(({ path }) => printable(path.split("/").pop()!)).join(" → ");
-    tell();
+    document.title = source.report.files.map(({ path }) => title(path)).join(" → ");
   } catch (error) {
     if (mine !== opening) return;
     say(printable((error as Error).message), true);
@@ -35,57 +38,67 @@ function say(text: string, isFault = false) {
   status.className = isFault ? "fault" : "";
 }
 
-/** Says what was transferred, as long as it changes. */
-function tell() {
+// Says what was transferred. A text that stays is not announced again.
+setInterval(() => {
+  if (shown === 0 || shown !== opening) return;
   const { requests, bytes } = calls!.traffic;
-  say(requests > 0 ? `${plural(requests, "request", "requests")}, ${human(bytes)} received` : "Nothing leaves this browser.");
-}
-setInterval(() => calls && calls.traffic.requests > 0 && !status.className && main.querySelector(".detail") && tell(), 500);
+  const text = requests > 0 ? `${plural(requests, "request", "requests")}, ${human(bytes)} received` : "Nothing leaves this browser.";
+  if (status.textContent !== text) say(text);
+}, 500);
 
-/** Opens files by their paths. Two that are no set are compared. */
+/** Opens files by their paths, which have the name of their folder. Two files that are no set are compared. */
 function openFiles(files: Record<string, File>) {
   const names = Object.keys(files);
   const isSet = names.some((name) => /-of-\d+\.|\.json$|\.metadata$/.test(name));
+  for (const name of ["url", "with"]) field(name).value = "";
   if (names.length === 1) open([files[names[0]]]);
   else if (names.length === 2 && !isSet) open(names.map((name) => files[name]));
-  else if (names.length > 0) open([files]);
+  else open([files]);
 }
 
-const named = (list: Iterable<File>) =>
-  Object.fromEntries([...list].map((file) => [file.webkitRelativePath.split("/").slice(1).join("/") || file.name, file]));
+const named = (list: Iterable<File>) => Object.fromEntries([...list].map((file) => [file.webkitRelativePath || file.name, file]));
 
 for (const [button, input] of [["file", "files"], ["folder", "folders"]]) {
   field(button).addEventListener("click", () => field(input).click());
   field(input).addEventListener("change", () => openFiles(named(field(input).files!)));
 }
 
-/** Files within a dropped folder, by their paths in it. */
-async function below(entry: FileSystemEntry, path: string, found: Record<string, File>): Promise<void> {
+/** Files that were dropped, and files within a dropped folder, by their paths. */
+async function below(entry: FileSystemEntry, found: Record<string, File>): Promise<void> {
   if (entry.isFile) {
-    found[path] = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
+    found[entry.fullPath.slice(1)] = await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject));
     return;
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
     if (some.length === 0) return;
-    for (const inner of some) await below(inner, path === "" ? inner.name : `${path}/${inner.name}`, found);
+    for (const inner of some) await below(inner, found);
   }
 }
 
+/** Texts may be dropped, too: into a field. */
+const hasFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files");
+
 addEventListener("dragover", (event) => {
+  if (!hasFiles(event)) return;
   event.preventDefault();
   document.body.classList.add("dropping");
 });
 addEventListener("dragleave", () => document.body.classList.remove("dropping"));
 addEventListener("drop", async (event) => {
+  if (!hasFiles(event)) return;
   event.preventDefault();
   document.body.classList.remove("dropping");
   const entries = [...(event.dataTransfer?.items ?? [])].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   const files = entries.length > 0 ? {} : named(event.dataTransfer?.files ?? []);
-  // The paths of the files of one folder begin below it.
-  for (const entry of entries) await below(entry, entries.length === 1 && entry.isDirectory ? "" : entry.name, files);
-  openFiles(files);
+  try {
+    for (const entry of entries) await below(entry, files);
+    openFiles(files);
+  } catch (error) {
+    opening++;
+    say(printable((error as Error).message), true);
+  }
 });
 
 // The address of the page is what it shows.

@@ -5,13 +5,11 @@ import { type Details, type Item, parse, type Report } from "./data";
 export interface Source {
   /** All objects, as far as they were read. Reading fills in their items. */
   readonly report: Report;
-  /** Whether values are read when their object is chosen. */
-  readonly isLazy: boolean;
   /** Whether values cost no transfer. */
   readonly isCheap?: boolean;
   /** What an object has beside its figures; a promise where it is read first. A long one is read as a whole if asked. */
   details(item: Item, isWhole?: boolean): Details | Promise<Details>;
-  /** Reads the values of all objects. `progress` gets the number of those that are read. */
+  /** Reads the values of all objects, which are not here. `progress` gets the number of those that are read. */
   readAll?(progress: (done: number) => void, signal: AbortSignal): Promise<void>;
   /** The last file as another kind. */
   save?(kind: string): Promise<{ blob: Blob; warnings: string[] }>;
@@ -26,7 +24,6 @@ export function ofDocument(text: string): Source {
   const report = parse(text);
   return {
     report,
-    isLazy: false,
     details: ({ at }) => report.details(at),
     missing: (_, what) => `The ${what} is left out to keep the page small; zt report --detail keeps all.`,
     footer: `Made by ${report.program}. This page sends nothing and loads nothing.`,

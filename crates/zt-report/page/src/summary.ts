@@ -2,10 +2,10 @@
 
 import type { FileSummary, Findings, Item, Report } from "./data";
 import { h } from "./dom";
-import { abridged, human, large, plural, printable } from "./text";
+import { abridged, human, large, plural, printable, title } from "./text";
 
-/** Objects of a reason that are listed. */
-const LISTED = 200;
+/** Reasons that are listed, and objects of each. */
+const [REASONS, LISTED] = [50, 200];
 
 export function drawSummary(report: Report, onSelect: (item: Item) => void) {
   const { files } = report;
@@ -22,7 +22,7 @@ export function drawSummary(report: Report, onSelect: (item: Item) => void) {
   return h(
     "header",
     {},
-    h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, printable(base(file.path)))])),
+    h("h1", {}, ...files.flatMap((file, at) => [at > 0 ? " → " : "", h("bdi", {}, title(file.path))])),
     // Names without folders are the heading already.
     files.some(({ path }) => /[/\\]/.test(path)) && h("p", { class: "caption" }, files.map((file) => abridged(file.path, 300)).join(" → ")),
     h("div", { class: "cards" }, ...cards, ...files.map((file, at) => verified(file, which(files, at))), problems(report)),
@@ -34,14 +34,15 @@ export function drawSummary(report: Report, onSelect: (item: Item) => void) {
 }
 
 /** What the figures show. Of values that were not read they show nothing. */
-function problems({ items, isSample }: Report) {
+function problems({ items, isSample, isInParts }: Report) {
   const label = "with problems";
   const found = items.filter((item) => item.problems.length > 0).length;
   const unread = items.filter((item) => item.count === undefined && item.problems.length === 0).length;
-  const also = unread > 0 ? `${plural(unread, "object", "objects")} not read` : isSample ? "none in the sample" : "";
-  if (found > 0) return card(label, plural(found, "object", "objects"), ["see below", unread > 0 && also].filter(Boolean).join("; "), "bad");
+  const sampled = items.filter((item) => isSample || item.isSample).length;
+  const also = unread > 0 ? `${plural(unread, "object", "objects")} not read` : sampled > 0 ? `of ${plural(sampled, "object", "objects")} a sample was read` : "";
+  if (found > 0) return card(label, plural(found, "object", "objects"), ["see below", also].filter(Boolean).join("; "), "bad");
   if (unread > 0 && unread === items.length) return card(label, "not looked at", "values were not read");
-  return card(label, "0 objects", also || "no NaN, no dead rows, no outliers", also ? "" : "good");
+  return card(label, "0 objects", also || `no NaN, no dead rows${isInParts ? "" : ", no outliers"}`, also ? "" : "good");
 }
 
 /** The objects with problems, by what is wrong. Reasons that differ in numbers are one. */
@@ -54,14 +55,17 @@ function reasons(items: Item[], onSelect: (item: Item) => void): Node[] {
       else found.set(reason, [item]);
     }
   }
-  return [...found]
+  const rest = found.size > REASONS && h("p", { class: "caption" }, `and ${plural(found.size - REASONS, "reason", "reasons")} more, in the table`);
+  const lists = [...found]
     .sort((a, b) => b[1].length - a[1].length)
+    .slice(0, REASONS)
     .map(([reason, all]) => {
       const link = (item: Item) => h("button", { type: "button", click: () => onSelect(item) }, h("bdi", {}, abridged(item.name, 120)));
       const more = all.length > LISTED && h("li", {}, `and ${(all.length - LISTED).toLocaleString("en")} more`);
       const list = h("ul", { tabindex: 0 }, ...all.slice(0, LISTED).map((item) => h("li", {}, link(item))), more);
-      return h("details", {}, h("summary", {}, `${reason}: ${plural(all.length, "object", "objects")}`), list);
+      return h("details", {}, h("summary", {}, `${abridged(reason, 120)}: ${plural(all.length, "object", "objects")}`), list);
     });
+  return rest ? [...lists, rest] : lists;
 }
 
 /** `3 rows of zeros` and `1 row of zeros` are one; of an error its code. */
@@ -72,8 +76,6 @@ const reasonOf = (problem: string) =>
     .replace(/^deviation times/, "deviation unlike")
     .replace(/^infinity$/, "infinities")
     .replace(/^(row|column) of/, "$1s of");
-
-const base = (path: string) => abridged(path.split(/[/\\]/).filter((part) => part !== "").pop() ?? path, 80);
 
 function card(label: string, value: string, note: string, kind = "") {
   return h("div", { class: `card ${kind}` }, h("span", { class: "label" }, label), h("strong", {}, value), h("span", { class: "note" }, note));

@@ -86,7 +86,7 @@ const cosine = (item: Item) => {
   return value === null || value === undefined ? "–" : value.toFixed(5);
 };
 
-export function drawTable(items: Item[], onSelect: (item: Item) => void) {
+export function drawTable(items: Item[], onSelect: (item: Item) => void, gone: AbortSignal) {
   const isPair = items.some((item) => item.change);
   const columns = isPair ? OF_TWO : OF_ONE;
   const orders = isPair ? [FIRST, ...columns] : columns;
@@ -197,7 +197,8 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     );
   }
 
-  function refine() {
+  /** Orders and chooses the rows. It begins at the first one, if the user did not stay. */
+  function refine(isSame = false) {
     const wanted = search.value.trim().toLowerCase();
     lower ??= items.map((item) => `${item.name}\n${item.type}\n${item.format}`.toLowerCase());
     const all = sorted.key === "" ? items.map((_, at) => at) : ordered();
@@ -216,7 +217,7 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     // It fills the space beside a long panel.
     grid.style.minHeight = `${Math.min(order.length + 1, ROWS) * ROW + 2}px`;
     grid.style.maxHeight = `${(order.length + 1) * ROW + 2}px`;
-    virtual.scrollToOffset(0);
+    if (!isSame) virtual.scrollToOffset(0);
     virtual._willUpdate();
     draw();
   }
@@ -312,7 +313,7 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
     return places[item];
   }
 
-  window.addEventListener("beforeprint", () => {
+  const print = () => {
     const row = (item: Item) => h("tr", {}, ...columns.map((column) => h("td", {}, column.text(item))));
     const more = order.length - PRINTED;
     printed.replaceChildren(
@@ -320,10 +321,12 @@ export function drawTable(items: Item[], onSelect: (item: Item) => void) {
       h("tbody", {}, ...order.slice(0, PRINTED).map((at) => row(items[at]))),
       ...(more > 0 ? [h("caption", {}, `${plural(more, "object", "objects")} more are not printed`)] : []),
     );
-  });
+  };
+  window.addEventListener("beforeprint", print, { signal: gone });
 
   return {
     section,
+    refine,
     /** Once the section is in the page. */
     start() {
       virtual._didMount();

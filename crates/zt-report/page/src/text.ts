@@ -17,6 +17,13 @@ export function abridged(text: string, limit: number): string {
   return `${all.slice(0, half).join("")}…${all.slice(-half).join("")}`;
 }
 
+/** The name of what is at a path: of a DCP checkpoint, and of a folder, the folder's. */
+export function title(path: string): string {
+  const parts = path.split(/[/\\]/).filter((part) => part !== "");
+  const name = parts.pop() ?? path;
+  return abridged(name === ".metadata" ? (parts.pop() ?? name) : name, 80);
+}
+
 export function human(bytes: number): string {
   let [value, unit] = [bytes, "B"];
   for (const next of ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]) {

@@ -7,18 +7,22 @@ import { drawLayers } from "./layers";
 import type { Source } from "./source";
 import { drawSummary } from "./summary";
 import { drawTable } from "./table";
-import { human, plural, printable } from "./text";
+import { human, plural, printable, title } from "./text";
 import { drawTreemap } from "./treemap";
 
 /** Objects of so many bytes are read without a question: from a disk, and from a network. */
 const [ON_DISK, ON_NETWORK] = [2 ** 25, 2 ** 16];
 
-/** Draws all that `source` has. The result draws anew what has been read since. */
-export function draw(main: Element, source: Source): () => void {
+/** Ends what listens to the window for the page that was drawn last. */
+let gone = new AbortController();
+
+/** Draws all that `source` has, and draws anew what is read later. */
+export function draw(main: Element, source: Source) {
   const { items } = source.report;
-  const gone = new AbortController();
+  gone.abort();
+  const { signal } = (gone = new AbortController());
   const detail = drawDetail(source, changed);
-  const table = drawTable(items, select);
+  const table = drawTable(items, select, signal);
   const map = drawTreemap(items, select);
   let summary = drawSummary(source.report, select);
   let layers = drawLayers(items, select);
@@ -34,13 +38,13 @@ export function draw(main: Element, source: Source): () => void {
   // The table is there at once; the map of many objects takes longer.
   requestAnimationFrame(() =>
     setTimeout(() => {
+      if (signal.aborted) return;
       map.draw();
       open();
     }),
   );
 
   let width = window.innerWidth;
-  const { signal } = gone;
   window.addEventListener(
     "resize",
     () => {
@@ -56,10 +60,10 @@ export function draw(main: Element, source: Source): () => void {
 
   /** The figures of some objects are other ones. */
   function changed() {
-    // Another page is in this place.
-    if (!table.section.isConnected) return gone.abort();
+    if (signal.aborted) return;
     table.changed();
     timer ??= window.setTimeout(() => {
+      if (signal.aborted) return;
       const start = performance.now();
       const [newSummary, newLayers] = [drawSummary(source.report, select), drawLayers(items, select)];
       // What was opened stays open.
@@ -87,7 +91,8 @@ export function draw(main: Element, source: Source): () => void {
     const said = h("span", { role: "status" });
     const button = h("button", { type: "button", click: () => (stop ? stop.abort() : start()) }, label);
     const start = async () => {
-      const { signal } = (stop = new AbortController());
+      const mine = (stop = new AbortController());
+      signal.addEventListener("abort", () => mine.abort());
       button.textContent = "Stop";
       let rest = items.length;
       try {
@@ -95,11 +100,11 @@ export function draw(main: Element, source: Source): () => void {
           rest = items.length - done;
           said.textContent = `${plural(done, "object", "objects")} of ${items.length.toLocaleString("en")} read`;
           changed();
-          if (!table.section.isConnected) stop?.abort();
-        }, signal);
+        }, mine.signal);
       } catch (error) {
-        said.textContent = (error as Error).message;
+        said.textContent = printable((error as Error).message);
       }
+      if (!signal.aborted) table.refine(true);
       button.textContent = label;
       button.hidden = rest === 0;
       stop = undefined;
@@ -119,8 +124,7 @@ export function draw(main: Element, source: Source): () => void {
       said.textContent = "Converting …";
       try {
         const { blob, warnings } = await save(choice.value);
-        const { path } = source.report.files[source.report.files.length - 1];
-        const name = path.split("/").pop()!.replace(/(\.safetensors)?\.\w+$/, "");
+        const name = title(source.report.files[source.report.files.length - 1].path).replace(/(\.safetensors)?\.\w+$/, "");
         const link = h("a", { href: URL.createObjectURL(blob), download: `${name || "model"}.${choice.value}` });
         link.click();
         setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
@@ -157,8 +161,6 @@ export function draw(main: Element, source: Source): () => void {
     const first = () => items.reduce((most, item) => (weight(item) > weight(most) ? item : most), items[0]);
     if (item) show(item);
     // Reading may take long, and someone pays for it.
-    else if (items.length > 0 && !source.isLazy) show(first());
+    else if (items.length > 0 && !source.readAll) show(first());
   }
-
-  return changed;
 }

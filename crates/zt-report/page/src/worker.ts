@@ -14,6 +14,8 @@ export interface Traffic {
 }
 
 export interface Opened {
+  /** What later calls name. */
+  opening: number;
   /** The document of the headers. */
   report: string;
   /** Keys and values of each file's attributes, as text. */
@@ -26,53 +28,78 @@ const WHOLE = 2 ** 28;
 const [ATTRIBUTES, TEXT] = [200, 200];
 
 const traffic: Traffic = { requests: 0, bytes: 0 };
-let files: TensorFile[] = [];
+/** What is open, and how often something was asked for. */
+let [files, opening, openings]: [TensorFile[], number, number] = [[], 0, 0];
 
 const methods = {
-  /** Opens a file, or two to compare. Reads headers only. */
+  /** Opens a file, or two to compare. Reads headers only. What was open before stays so if this fails. */
   async open(places: Place[], page: string): Promise<Opened> {
-    for (const file of files) file.close();
-    files = [];
-    for (const place of places) files.push(await opened(place, page));
-    const [first, last] = [files[0], files[files.length - 1]];
-    // A delta has values with its base alone. Its check would read all of both.
-    if (places.length === 2 && "zt.delta" in last.attributes) {
-      last.close();
-      files[1] = await opened(places[1], page, { base: sourcesOf(places[0], page)[0], check: false });
+    const mine = ++openings;
+    const found: TensorFile[] = [];
+    try {
+      const report = await openAll(found, places, page);
+      // The user has asked for other files meanwhile.
+      if (mine !== openings) throw new Error("other files were opened");
+      for (const file of files) file.close();
+      [files, opening] = [found, mine];
+      return { ...report, opening };
+    } catch (error) {
+      for (const file of found) file.close();
+      throw error;
     }
-    const attributes = files.map(({ attributes }) =>
-      Object.entries(attributes)
-        .slice(0, ATTRIBUTES)
-        .map(([key, value]): [string, string] => [short(key), short(textOf(value))]),
-    );
-    return { report: await files[files.length - 1].report({ values: "none", before: files[1] && first }), attributes };
   },
 
   /** The document of some objects with their values; of all where no names are given. */
-  read(names: string[] | undefined, values: "all" | "sample", detail: boolean): Promise<string> {
-    return files[files.length - 1].report({ values, names, detail, before: files[1] && files[0] });
+  read(of: number, names: string[] | undefined, values: "all" | "sample", detail: boolean): Promise<string> {
+    const [last, before] = opened(of);
+    return last.report({ values, names, detail, before });
   },
 
   /** The last file as another kind. */
-  async save(kind: string): Promise<{ blob: Blob; warnings: string[] }> {
-    const { stream, warnings } = await files[files.length - 1].convert({ kind });
+  async save(of: number, kind: string): Promise<{ blob: Blob; warnings: string[] }> {
+    const { stream, warnings } = await opened(of)[0].convert({ kind });
     return { blob: await new Response(stream).blob(), warnings: warnings.map(({ message }) => message) };
   },
 };
 
 export type Methods = typeof methods;
 
-function sourcesOf(place: Place, page: string) {
-  return typeof place === "string" ? addresses(place, page) : [place];
+/** The last file of an opening, and the one before it. The page may ask for one that is closed. */
+function opened(of: number): [TensorFile, TensorFile?] {
+  if (of !== opening) throw new Error("other files were opened");
+  return [files[files.length - 1], files.length > 1 ? files[0] : undefined];
 }
 
-/** The first of an address's files that is there. */
-async function opened(place: Place, page: string, options = {}): Promise<TensorFile> {
+async function openAll(found: TensorFile[], places: Place[], page: string) {
+  let base: Place | undefined;
+  for (const place of places) {
+    const { file, source } = await openFirst(place, page);
+    found.push(file);
+    // A delta has values with its base alone. Its check would read all of both.
+    if (base !== undefined && "zt.delta" in file.attributes) {
+      found.pop();
+      file.close();
+      found.push((await openFirst(source, page, { base, check: false })).file);
+    }
+    base ??= source;
+  }
+  const attributes = found.map(({ attributes }) =>
+    Object.entries(attributes)
+      .slice(0, ATTRIBUTES)
+      .map(([key, value]): [string, string] => [short(key), short(textOf(value))]),
+  );
+  const [first, last] = [found[0], found[found.length - 1]];
+  // With details no name is shortened, and by its name an object is read later.
+  return { report: await last.report({ values: "none", detail: true, before: last === first ? undefined : first }), attributes };
+}
+
+/** The first of a place's files that is there. */
+async function openFirst(place: Place, page: string, options = {}): Promise<{ file: TensorFile; source: Place }> {
   let absent: unknown;
-  const all = sourcesOf(place, page);
+  const all = typeof place === "string" ? addresses(place, page) : [place];
   for (const source of all) {
     try {
-      return await open(source, { truncated: true, fetch: counted, ...options });
+      return { file: await open(source, { truncated: true, fetch: counted, ...options }), source };
     } catch (error) {
       if ((error as { status?: number }).status !== 404) throw error;
       absent = error;
@@ -86,7 +113,7 @@ async function opened(place: Place, page: string, options = {}): Promise<TensorF
 /** `fetch` that counts, and that says what to do where a host refuses. */
 async function counted(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   traffic.requests++;
-  let response;
+  let response: Response;
   try {
     response = await fetch(input, init);
   } catch {
@@ -94,27 +121,35 @@ async function counted(input: RequestInfo | URL, init?: RequestInit): Promise<Re
     const todo = "Download the file and drop it here, or let the server send Access-Control-Allow-Origin: * and Access-Control-Expose-Headers: Content-Range, ETag.";
     throw new Error(`${why}. ${todo}`);
   }
-  const length = init?.method === "HEAD" ? 0 : Number(response.headers.get("Content-Length"));
-  const refused = refusal(response, length);
+  const refused = refusal(response);
   if (refused !== undefined) {
     await response.body?.cancel();
     throw new Error(refused);
   }
-  traffic.bytes += length;
-  return response;
+  if (init?.method === "HEAD" || !response.body) return response;
+  let received = 0;
+  const counting = new TransformStream<Uint8Array, Uint8Array>({
+    transform(bytes, stream) {
+      traffic.bytes += bytes.length;
+      received += bytes.length;
+      // Some bodies have no length, and no end.
+      if (response.status === 200 && received > WHOLE) throw new Error(IGNORES);
+      stream.enqueue(bytes);
+    },
+  });
+  return new Response(response.body.pipeThrough(counting), response);
 }
 
-function refusal({ status, headers }: Response, length: number): string | undefined {
+const IGNORES = "the server ignores ranges, and would send the whole file: download it and drop it here.";
+
+function refusal({ status, headers }: Response): string | undefined {
   if (status === 401 || status === 403) {
-    return `HTTP ${status}: the server asks who you are. This page sends no password: download the file and drop it here.`;
+    return `HTTP ${status}: the server asks who you are, or the address is wrong. This page sends no password: download the file and drop it here.`;
   }
   if (status === 200 && headers.get("Content-Type")?.startsWith("text/html")) {
     return "the address is of a web page, and not of a file: copy the address of its download.";
   }
-  if (status === 200 && length > WHOLE) {
-    return `the server ignores ranges, and would send all ${length.toLocaleString("en")} bytes: download the file and drop it here.`;
-  }
-  return undefined;
+  return status === 200 && Number(headers.get("Content-Length")) > WHOLE ? IGNORES : undefined;
 }
 
 function textOf(value: unknown): string {
