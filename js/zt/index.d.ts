@@ -111,7 +111,7 @@ export class TensorFile {
    * The tensors as a file of another kind: the bytes that `zt convert` writes with the same options. The new file is in memory
    * until the stream is read, and a call fetches at most 1 GiB by URL or from a blob.
    *
-   * @throws {ZtError} of the code `lossy` if the kind cannot represent something, `unsupported` or that of a damaged tensor
+   * @throws {ZtError} of the code `lossy` if the kind cannot represent something, `unsupported`, or the code of a damaged tensor
    */
   convert(options: ConvertOptions): Promise<Conversion>;
 

@@ -186,7 +186,7 @@ pub(crate) struct Decoder {
     pairs: Vec<[f32; 2]>,
     /// Whether each byte is a code.
     is_bytes: bool,
-    /// The value of the first code, if those of the others are the numbers after it.
+    /// The value of code 0, if each further code is one more.
     first: Option<f32>,
 }
 
@@ -225,7 +225,7 @@ impl Decoder {
         &self.values
     }
 
-    /// The value of the first code, if those of the others are the numbers after it.
+    /// The value of code 0, if each further code is one more.
     pub(crate) const fn first(&self) -> Option<f32> {
         self.first
     }
