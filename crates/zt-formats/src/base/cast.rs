@@ -11,6 +11,7 @@ use crate::base::float_type::FloatType;
 use crate::base::fp8::{F8E4M3Fn, F8E5M2};
 use crate::base::logical::Decode;
 use crate::base::registry::Registry;
+use crate::base::vectors::{Vectors, on_vectors};
 
 /// Values that are converted at a time, on the stack.
 const CHUNK: usize = 1024;
@@ -161,15 +162,33 @@ fn decode_each<T>(values: &mut [T], source: &[u8], value_len: usize, decode: fn(
 
 /// Reads each value from its bytes.
 fn load<T, const N: usize>(values: &mut [T], source: &[u8], value: impl Fn([u8; N]) -> T) {
-    for (place, bytes) in values.iter_mut().zip(source.as_chunks().0) {
-        *place = value(*bytes);
-    }
+    on_vectors(Each {
+        from: source.as_chunks().0,
+        to: values,
+        each: |bytes: &[u8; N]| value(*bytes),
+    });
 }
 
 /// Writes the bytes of each value.
 fn put<T, const N: usize>(target: &mut [u8], values: &[T], bytes: impl Fn(&T) -> [u8; N]) {
-    for (place, value) in target.as_chunks_mut().0.iter_mut().zip(values) {
-        *place = bytes(value);
+    on_vectors(Each { from: values, to: target.as_chunks_mut().0, each: bytes });
+}
+
+/// One value after the other.
+struct Each<'v, A, B, F> {
+    from: &'v [A],
+    to: &'v mut [B],
+    each: F,
+}
+
+impl<A, B, F: Fn(&A) -> B> Vectors for Each<'_, A, B, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (from, to) in self.from.iter().zip(self.to) {
+            *to = (self.each)(from);
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `dense`, `select` | the plain array that formats decode to, and copies of its parts |
 //! | `array` | the same as an array of the crate `ndarray` |
 //! | `slice`, `places`, `selection` | an index of NumPy's basic slicing: as written, per dimension, as runs |
+//! | `vectors` | loops compiled for several sets of vector instructions |
 //! | `shape`, `attribute`, `error` | sizes of shapes, reading attributes, the errors |
 //!
 //! It must not know any format.
@@ -42,6 +43,7 @@ mod shape;
 pub(crate) mod signature;
 mod slice;
 pub(crate) mod typed;
+mod vectors;
 
 pub use buffer::{Buffer, Bytes};
 pub use cast::Reals;
@@ -68,3 +70,4 @@ pub use shape::{dense_byte_len, element_count};
 pub use signature::{ComponentSignature, Signature};
 pub use slice::Slice;
 pub use typed::{Typed, check_bools, check_bools_from};
+pub use vectors::{Vectors, on_vectors};

@@ -5,7 +5,7 @@
     reason = "counts of values that exist, and lanes of arrays"
 )]
 
-use zt_formats::{Elements, Reals, Registry, Scalar};
+use zt_formats::{Elements, Reals, Registry, Scalar, Vectors, on_vectors};
 
 use super::Side;
 use super::number::Values;
@@ -90,10 +90,10 @@ impl Distance {
         let _ = a.elements.for_each_real(a.registry, |x| {
             let _ = b.elements.for_each_real(b.registry, |y| {
                 block = Some(match (x, y) {
-                    (Reals::F32(x), Reals::F32(y)) => Self::of_reals(x, y),
-                    (Reals::F32(x), Reals::F64(y)) => Self::of_reals(x, y),
-                    (Reals::F64(x), Reals::F32(y)) => Self::of_reals(x, y),
-                    (Reals::F64(x), Reals::F64(y)) => Self::of_reals(x, y),
+                    (Reals::F32(x), Reals::F32(y)) => on_vectors(OfReals(x, y)),
+                    (Reals::F32(x), Reals::F64(y)) => on_vectors(OfReals(x, y)),
+                    (Reals::F64(x), Reals::F32(y)) => on_vectors(OfReals(x, y)),
+                    (Reals::F64(x), Reals::F64(y)) => on_vectors(OfReals(x, y)),
                 });
             });
         });
@@ -116,8 +116,34 @@ impl Distance {
         [aa, bb, ab, apart].iter().all(|sum| sum.is_finite())
     }
 
-    /// Wrong, and not finite, if one of the values is not.
-    fn of_reals<A: Copy + Into<f64>, B: Copy + Into<f64>>(a: &[A], b: &[B]) -> Self {
+    fn add(&mut self, a: [f64; 2], b: [f64; 2]) {
+        let is_nan = |parts: [f64; 2]| parts.iter().any(|part| part.is_nan());
+        let is_finite = |parts: [f64; 2]| parts.iter().all(|part| part.is_finite());
+        let is_different = a != b && !(is_nan(a) && is_nan(b));
+        self.count += 1;
+        self.different += u64::from(is_different);
+        if !is_finite(a) || !is_finite(b) {
+            self.not_finite += u64::from(is_different);
+            return;
+        }
+        let [re, im] = [b[0] - a[0], b[1] - a[1]];
+        self.max_abs = self.max_abs.max(re.hypot(im));
+        self.sums.aa += a[0] * a[0] + a[1] * a[1];
+        self.sums.bb += b[0] * b[0] + b[1] * b[1];
+        self.sums.ab += a[0] * b[0] + a[1] * b[1];
+        self.sums.apart += re * re + im * im;
+    }
+}
+
+/// The distance of two slices. It is wrong, and not finite, if one of the values is not.
+struct OfReals<'v, A, B>(&'v [A], &'v [B]);
+
+impl<A: Copy + Into<f64>, B: Copy + Into<f64>> Vectors for OfReals<'_, A, B> {
+    type Output = Distance;
+
+    #[inline(always)]
+    fn run(self) -> Distance {
+        let OfReals(a, b) = self;
         /// The compiler makes vectors of 16 sums, and of no fewer.
         const LANES: usize = 16;
         let (mut aa, mut bb, mut ab) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
@@ -154,24 +180,6 @@ impl Distance {
             },
         });
         rest
-    }
-
-    fn add(&mut self, a: [f64; 2], b: [f64; 2]) {
-        let is_nan = |parts: [f64; 2]| parts.iter().any(|part| part.is_nan());
-        let is_finite = |parts: [f64; 2]| parts.iter().all(|part| part.is_finite());
-        let is_different = a != b && !(is_nan(a) && is_nan(b));
-        self.count += 1;
-        self.different += u64::from(is_different);
-        if !is_finite(a) || !is_finite(b) {
-            self.not_finite += u64::from(is_different);
-            return;
-        }
-        let [re, im] = [b[0] - a[0], b[1] - a[1]];
-        self.max_abs = self.max_abs.max(re.hypot(im));
-        self.sums.aa += a[0] * a[0] + a[1] * a[1];
-        self.sums.bb += b[0] * b[0] + b[1] * b[1];
-        self.sums.ab += a[0] * b[0] + a[1] * b[1];
-        self.sums.apart += re * re + im * im;
     }
 }
 

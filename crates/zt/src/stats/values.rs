@@ -8,7 +8,7 @@
 use std::fmt;
 use std::ops::Sub;
 
-use zt_formats::{Elements, Reals, Registry, Scalar};
+use zt_formats::{Elements, Reals, Registry, Scalar, Vectors, on_vectors};
 
 /// Values that are taken at a time: they stay in the core's cache.
 const BLOCK: usize = 1024;
@@ -136,7 +136,7 @@ impl Stats {
     fn add_reals<T: Real>(&mut self, values: &[T], sums: &mut Option<Moments>) {
         let mean = || values.iter().map(|value| (*value).into()).sum::<f64>() / values.len() as f64;
         let shift = sums.map_or_else(mean, |sums| sums.shift);
-        let block = Moments::of(values, shift);
+        let block = on_vectors(MomentsOf { values, shift });
         match sums {
             _ if !block.is_exact() => self.append_block(values),
             Some(sums) => sums.add(&block),
@@ -187,8 +187,18 @@ struct Moments {
     squares: f64,
 }
 
-impl Moments {
-    fn of<T: Real>(values: &[T], shift: f64) -> Self {
+/// The moments of these values about `shift`.
+struct MomentsOf<'v, T> {
+    values: &'v [T],
+    shift: f64,
+}
+
+impl<T: Real> Vectors for MomentsOf<'_, T> {
+    type Output = Moments;
+
+    #[inline(always)]
+    fn run(self) -> Moments {
+        let MomentsOf { values, shift } = self;
         /// Sums side by side. The compiler makes vectors of the loop over them, if several rows of values
         /// are added at once.
         const LANES: usize = 32;
@@ -231,7 +241,9 @@ impl Moments {
             squares: squares.into_iter().sum(),
         }
     }
+}
 
+impl Moments {
     /// Whether all values are finite, and no square is infinite or vanishes.
     fn is_exact(&self) -> bool {
         self.squares.is_finite() && scale_of(self.min.abs().max(self.max.abs())) == 1.0
