@@ -10,8 +10,9 @@ use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::{AtomicFile, on_all_cores};
 use zt::formats::{Delta, DeltaCodec};
 use zt::{
-    Bytes, Compression, ContentHash, DType, Dense, Digest, DigestAlgorithm, Elements, Error, File,
-    HashOptions, ObjectHash, Progress, Result, Span, Tensor, WriteOptions, Writer, codes,
+    ByteOrder, Bytes, Compression, ContentHash, DType, Dense, Digest, DigestAlgorithm, Elements,
+    Encoding, Error, File, HashOptions, ObjectHash, Progress, Result, Span, Tensor, WriteOptions,
+    Writer, codes,
 };
 use zt_foreign::{ConvertOptions, Incoming, Input, Job};
 
@@ -322,7 +323,8 @@ fn add(
     let mut object = writer.begin(new.name(), new.shape(), Delta::FORMAT)?;
     object.set_attributes(delta.to_attributes())?;
     for (role, sum) in &delta.sha256 {
-        let mut hasher = Hasher::new(DigestAlgorithm::Sha256)?;
+        let hashed = hashed(new, role, sum)?;
+        let mut hasher = Hasher::new(hashed.algorithm().unwrap_or(DigestAlgorithm::Sha256))?;
         let stretches = Stretches::new(base, new, role)?;
         let batch = BATCH.strict_div(stretches.codec.stretch_len()).max(1) as u64;
         // A store is asked for all of a batch at once. Of a file, each core reads what it codes.
@@ -345,13 +347,23 @@ fn add(
                 progress.report(stretches.span(first, batch).byte_len())?;
             }
         }
-        if hasher.finish() != Digest::Sha256(*sum) {
+        if hasher.finish() != hashed {
             return Err(changed_meanwhile(new.name()));
         }
         out.write_all(&table)?;
         out.finish()?;
     }
     object.finish()
+}
+
+/// A digest of the bytes that were hashed: the crc32c that the file records of them, which was compared, or else their
+/// SHA-256, which takes ten times as long.
+fn hashed(new: &Tensor<'_>, role: &str, sum: &[u8; 32]) -> Result<Digest> {
+    let component = new.component(role)?;
+    let blob = &component.blob;
+    let is_content = blob.encoding == Encoding::Raw && component.byte_order == ByteOrder::Little;
+    let crc = blob.digest.clone().filter(|digest| matches!(digest, Digest::Crc32c(_)));
+    Ok(crc.filter(|_| is_content).unwrap_or(Digest::Sha256(*sum)))
 }
 
 /// The error for an object that is not what it was when it was hashed.
