@@ -4,6 +4,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -438,4 +439,93 @@ fn buffers(tensors: &[Tensor]) -> Result<Vec<Buffer>> {
 
 fn pieces(tensors: &[Tensor]) -> Vec<&[u8]> {
     tensors.iter().flat_map(|tensor| tensor.bytes.chunks(PIECE)).collect()
+}
+
+/// The frames of one tensor that hold some of its rows.
+pub struct FramesOfRows {
+    frames: Vec<(Vec<u8>, usize)>,
+    /// The bytes of the rows, counted from the first byte of the first frame.
+    rows: Range<usize>,
+}
+
+/// The frames that hold the second quarter of the rows of each of `tensors`, in the file at `path`.
+///
+/// # Errors
+///
+/// Where the file cannot be read, or a tensor is not of frames.
+pub fn frames_of_rows(path: &Path, tensors: &[&Tensor]) -> Result<Vec<FramesOfRows>> {
+    let file = zt::File::open(path)?;
+    let of = |tensor: &&Tensor| {
+        let handle = file.tensor(&tensor.name)?;
+        let (source, _) = handle.stored_bytes("data")?;
+        let blob = &handle.component("data")?.blob;
+        let all = zt::container::codec::frames(&*source, blob)?.ok_or("no frames")?;
+        let rows = tensor.shape.first().copied().unwrap_or(1);
+        let row_len = tensor.bytes.len() as u64 / rows;
+        let (start, end) = (rows / 4 * row_len, rows / 2 * row_len);
+        let is_in = |frame: &zt::container::codec::Frame| {
+            frame.content.offset() < end && frame.content.end() > start
+        };
+        let held: Vec<_> = all.into_iter().filter(is_in).collect();
+        let first = held.first().map_or(0, |frame| frame.content.offset());
+        let frames = held.iter().map(|frame| {
+            let bytes = zt::container::bytes_of(&*source, frame.stored)?;
+            Ok((bytes.to_vec(), frame.content.byte_len() as usize))
+        });
+        let frames = frames.collect::<Result<_>>()?;
+        Ok(FramesOfRows { frames, rows: (start - first) as usize..(end - first) as usize })
+    };
+    tensors.iter().map(of).collect()
+}
+
+/// Decodes the frames of one tensor after the other, each on a thread of its own if there are several, and copies the rows.
+///
+/// # Errors
+///
+/// What zstd says.
+pub fn decode_rows(tensors: &[FramesOfRows]) -> Result<Vec<Vec<u8>>> {
+    let (mut decompressor, mut content) = (Decompressor::new()?, Vec::new());
+    let rows = tensors.iter().map(|FramesOfRows { frames, rows }| {
+        content.resize(frames.iter().map(|(_, len)| len).sum(), 0);
+        if let [(frame, _)] = &frames[..] {
+            decompressor.decompress_to_buffer(frame, &mut content[..])?;
+        } else {
+            let mut rest = &mut content[..];
+            let targets = frames
+                .iter()
+                .map(|(frame, len)| (frame, rest.split_off_mut(..*len).unwrap_or_default()));
+            let targets: Vec<_> = targets.collect();
+            targets.into_par_iter().try_for_each_init(
+                Decompressor::new,
+                |state, (frame, target)| {
+                    let state = state.as_mut().map_err(|error| error.to_string())?;
+                    state
+                        .decompress_to_buffer(frame, target)
+                        .map(drop)
+                        .map_err(|error| error.to_string())
+                },
+            )?;
+        }
+        Ok(content.get(rows.clone()).unwrap_or_default().to_vec())
+    });
+    rows.collect()
+}
+
+/// Opens a file, reads the chunks of `len` bytes that hold these bytes, hashes each, and copies the bytes.
+///
+/// # Errors
+///
+/// Where the file cannot be read.
+pub fn read_chunks(path: &Path, bytes: Range<usize>, len: usize) -> Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let end = bytes.end.next_multiple_of(len).min(file.metadata()?.len() as usize);
+    let (mut chunk, mut found) = (vec![0; len], Vec::with_capacity(bytes.len()));
+    for start in (bytes.start / len * len..end).step_by(len) {
+        let chunk = &mut chunk[..len.min(end - start)];
+        file.read_exact_at(chunk, start as u64)?;
+        std::hint::black_box(crc32c(chunk));
+        let part = bytes.start.max(start) - start..bytes.end.min(start + chunk.len()) - start;
+        found.extend_from_slice(&chunk[part]);
+    }
+    Ok(found)
 }

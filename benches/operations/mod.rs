@@ -1,6 +1,7 @@
 //! What is measured: each operation as a contest over a workload.
 
 mod convert;
+mod models;
 mod open;
 mod planes;
 mod read;
@@ -244,6 +245,12 @@ pub const OPERATIONS: &[Operation] = &[
         prepare: rows::zstd,
     },
     Operation {
+        id: "rows-each-zstd-3",
+        subjects: CHECKPOINTS,
+        place: Place::Memory,
+        prepare: rows::each,
+    },
+    Operation {
         id: "rows-many-zstd-3",
         subjects: &[Subject::Large],
         place: Place::Memory,
@@ -272,6 +279,30 @@ pub const OPERATIONS: &[Operation] = &[
         subjects: CHECKPOINTS,
         place: Place::Memory,
         prepare: |workload, folder| planes::read("planes-read", workload, folder),
+    },
+    Operation {
+        id: "stats",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: models::statistics,
+    },
+    Operation {
+        id: "diff-summary",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: models::difference,
+    },
+    Operation {
+        id: "delta",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: models::delta,
+    },
+    Operation {
+        id: "patch",
+        subjects: &[Subject::Checkpoint],
+        place: Place::Memory,
+        prepare: models::patch,
     },
     Operation {
         id: "write-f32-zstd-1",

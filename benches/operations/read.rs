@@ -150,6 +150,7 @@ pub(super) fn tiny<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     add_safetensors(&mut contest, workload, &safe);
     // Lists of tensors and of results take more than the values.
     contest.takes_memory(8 * workload.byte_len());
+    contest.owes(2.5, peer_safetensors::NAME);
     contest.remark(WARM);
     Ok(contest)
 }

@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use zt::{Slice, Verify};
 
 use crate::contest::{expect, timed};
-use crate::contestants::{Digest, Storage, ours, peer_safetensors, peer_ztensor1, peer_ztensor2};
+use crate::contestants::{
+    Digest, Storage, limits, ours, peer_safetensors, peer_ztensor1, peer_ztensor2,
+};
 use crate::operations::read::publish;
 use crate::{Contest, Result, Role, Tensor, Workload};
 
@@ -86,12 +88,27 @@ pub(super) fn raw<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contes
         File::open(&bare)?.read_exact_at(&mut found, rows.bytes.start as u64)?;
         Ok(found)
     });
+    for (name, len) in [
+        ("pread and crc32c of chunks of 64 KiB", 64 << 10),
+        ("pread and crc32c of chunks of 256 KiB", 256 << 10),
+        (CHUNK, 1 << 20),
+    ] {
+        let bare = folder.join("bare");
+        Rows::of(workload, FEW)?.add(&mut contest, Role::Limit, name, move |rows| {
+            limits::read_chunks(&bare, rows.bytes.clone(), len)
+        });
+    }
+    contest.owes(0.6, peer_safetensors::NAME);
+    contest.owes(0.9, CHUNK);
     contest.remark(
         "zt reads and verifies whole chunks of 1 MiB, unless the name says otherwise. The peers verify \
          nothing: their digests cover the whole tensor.",
     );
     Ok(contest)
 }
+
+/// The least that verified rows of our files need.
+const CHUNK: &str = "pread and crc32c of chunks of 1 MiB";
 
 pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
     let mut contest = contest("rows-zstd-3", "zstd-3", workload)?;
@@ -115,6 +132,25 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     contest.remark("The peers can only decode the whole tensor.");
     Ok(contest)
 }
+
+/// A quarter of the rows of each matrix, one after the other, beside the frames that they are in.
+pub(super) fn each<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
+    let path = folder.join("ours.zt");
+    publish(&path, workload, Storage::Zstd(3))?;
+    let matrices: Vec<&Tensor> =
+        workload.tensors.iter().filter(|tensor| tensor.shape.len() == 2).collect();
+    let byte_len: usize = matrices.iter().map(|tensor| tensor.bytes.len() / 4).sum();
+    let title =
+        format!("open, and read a quarter of the rows of each zstd-3 matrix, {}", workload.id);
+    let mut contest = Contest::new("rows-each-zstd-3", title, Some(byte_len as u64));
+    let frames = limits::frames_of_rows(&path, &matrices)?;
+    add_quarters(&mut contest, "zt", Verify::OnRead, Quarter::Rows, matrices, path);
+    contest.add(Role::Limit, FRAMES, move |_| Ok(timed(|| limits::decode_rows(&frames))?.0));
+    contest.owes(0.95, FRAMES);
+    Ok(contest)
+}
+
+const FRAMES: &str = "their frames, in memory";
 
 /// 16 MiB of rows, on all cores beside one.
 pub(super) fn many<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Contest<'a>> {
@@ -221,23 +257,33 @@ pub(super) fn quarter<'a>(
     for (name, verify) in
         [("zt, verified by chunks", Verify::OnRead), (NOT_VERIFIED, Verify::Never)]
     {
-        let (path, matrices) = (path.clone(), matrices.clone());
-        contest.add(Role::Ours, name, move |check| {
-            let (took, found) = timed(|| {
-                let file = ours::open(&path, verify)?;
-                let parts = matrices.iter().map(|tensor| {
-                    let slices = quarter.slices(tensor);
-                    Ok(file.tensor(&tensor.name)?.slice(&slices)?)
-                });
-                parts.collect::<Result<Vec<_>>>()
-            })?;
-            for (tensor, found) in matrices.iter().zip(&found).filter(|_| check) {
-                let expected = tensor.dense()?.slice(&quarter.slices(tensor))?;
-                expect(*found == expected, || format!("{}: another part", tensor.name))?;
-            }
-            Ok(took)
-        });
+        add_quarters(&mut contest, name, verify, quarter, matrices.clone(), path.clone());
     }
     contest.remark("A verified part takes whole chunks of 1 MiB from the file.");
     Ok(contest)
+}
+
+fn add_quarters<'a>(
+    contest: &mut Contest<'a>,
+    name: &'static str,
+    verify: Verify,
+    quarter: Quarter,
+    matrices: Vec<&'a Tensor>,
+    path: PathBuf,
+) {
+    contest.add(Role::Ours, name, move |check| {
+        let (took, found) = timed(|| {
+            let file = ours::open(&path, verify)?;
+            let parts = matrices.iter().map(|tensor| {
+                let slices = quarter.slices(tensor);
+                Ok(file.tensor(&tensor.name)?.slice(&slices)?)
+            });
+            parts.collect::<Result<Vec<_>>>()
+        })?;
+        for (tensor, found) in matrices.iter().zip(&found).filter(|_| check) {
+            let expected = tensor.dense()?.slice(&quarter.slices(tensor))?;
+            expect(*found == expected, || format!("{}: another part", tensor.name))?;
+        }
+        Ok(took)
+    });
 }
