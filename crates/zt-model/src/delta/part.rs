@@ -16,6 +16,10 @@ use zt_foreign::DATA;
 use crate::arithmetic::{object_like, part_of, values};
 use crate::delta::fault::Fault;
 
+/// For fewer stretches, waking other cores costs more than they save. Whoever reads a whole component asks for a MiB at
+/// a time, while the other cores hash.
+const MANY: usize = 9;
+
 /// Bytes of codes that are read at a time.
 const PIECE: usize = 256 << 10;
 
@@ -141,7 +145,7 @@ impl Part {
             at = at.strict_add(left as u64);
             rest = after;
         }
-        on_all_cores(pieces, |(at, piece)| {
+        let apply = |(at, piece): (u64, &mut [u8])| {
             let stretch = at.strict_div(stretch_len);
             let start = stretch.strict_mul(stretch_len);
             let whole = stretch_len.min(self.span.byte_len().strict_sub(start));
@@ -155,8 +159,11 @@ impl Part {
             let from = in_memory(at.strict_sub(start));
             piece.copy_from_slice(part_of(&values, from, piece.len())?);
             Ok(())
-        })?;
-        Ok(())
+        };
+        if pieces.len() < MANY {
+            return pieces.into_iter().try_for_each(apply);
+        }
+        on_all_cores(pieces, apply).map(drop)
     }
 
     /// Reads the bytes of the old component.
