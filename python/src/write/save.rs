@@ -122,13 +122,18 @@ fn values_of(tensors: &Bound<'_, PyAny>) -> Result<Vec<(String, Incoming)>> {
     Ok(values)
 }
 
-/// A dict of tensors as an open file. It reads contiguous arrays where they are, each time anew, and
-/// copies others now.
+/// A dict of tensors as an open file, with a copy of the metadata. It reads contiguous arrays where they
+/// are, each time anew, and copies others now.
 #[pyfunction]
-pub(crate) fn _file_of(py: Python<'_>, tensors: &Bound<'_, PyAny>) -> Result<File> {
+#[pyo3(signature = (tensors, metadata = None))]
+pub(crate) fn _file_of(
+    py: Python<'_>,
+    tensors: &Bound<'_, PyAny>,
+    metadata: Option<&Bound<'_, PyAny>>,
+) -> Result<File> {
     let saving = Saving {
         values: Arc::new(values_of(tensors)?),
-        attributes: None,
+        attributes: metadata.map(value::from_mapping).transpose()?,
         write: WriteOptions::new(),
         kind: ZT,
     };

@@ -302,7 +302,7 @@ def test_progress_counts_the_bytes_that_are_loaded(tmp_path):
     assert sum(seen) == 6000
 
 
-@pytest.mark.parametrize("name", ["zt.torch", "zt.torch.checkpoint"])
+@pytest.mark.parametrize("name", ["zt.torch", "zt.torch._saver", "zt.torch.checkpoint"])
 @pytest.mark.filterwarnings("ignore:torch.distributed is disabled")
 def test_examples_of_modules_run(name):
     outcome = doctest.testmod(importlib.import_module(name))

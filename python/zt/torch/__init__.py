@@ -16,7 +16,7 @@ Loading executes nothing from any kind of file: a ``.pt`` is read as data.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -27,10 +27,26 @@ import zt
 from .. import _zt
 from .._dtypes import TO_SAFETENSORS
 from ._delta import apply_delta, patches
-from ._memory import SPARSE, Ring, device_of, dtype_of, identity_of, part_of, to_device, to_torch
+from ._memory import (
+    SPARSE,
+    Ring,
+    device_of,
+    dtype_of,
+    expect_tensors,
+    identity_of,
+    part_of,
+    to_device,
+    to_torch,
+)
+from ._saver import Saved, SaveFuture, Saver, SaveWaitWarning, Step, saved_steps
 
 __all__ = [
     "LazyTensor",
+    "SaveFuture",
+    "SaveWaitWarning",
+    "Saved",
+    "Saver",
+    "Step",
     "apply_delta",
     "lazy_state_dict",
     "load",
@@ -40,6 +56,7 @@ __all__ = [
     "save",
     "save_file",
     "save_model",
+    "saved_steps",
 ]
 
 Progress = Callable[[int], object]
@@ -58,7 +75,7 @@ def save(
     progress: Progress | None = None,
 ) -> bytes:
     """The bytes of a file with these tensors: see :func:`save_file`."""
-    _expect_tensors(tensors)
+    expect_tensors(tensors)
     data = _zt.save(
         tensors,
         None,
@@ -113,7 +130,7 @@ def save_file(
         ValueError: a tensor has no data (the device ``meta``), or is spread over ranks (a DTensor).
         MisuseError: the kind of file cannot represent a tensor, code ``lossy``.
     """
-    _expect_tensors(tensors)
+    expect_tensors(tensors)
     _zt.save(
         tensors,
         os.fspath(filename),
@@ -129,23 +146,18 @@ def save_file(
     )
 
 
-def _expect_tensors(tensors: Mapping[str, torch.Tensor]) -> None:
-    for name, tensor in tensors.items():
-        if not isinstance(tensor, torch.Tensor):
-            raise TypeError(f"{name!r} is not a torch.Tensor but {type(tensor).__name__}")
-
-
 def load(
     data: bytes | bytearray | memoryview, device: str | torch.device = "cpu"
 ) -> dict[str, torch.Tensor]:
     """All tensors of a file in memory: see :func:`load_file`."""
-    return _load(data, device, None, None, None, tied=True)
+    return _load(data, device, None, None, None, None, tied=True)
 
 
 def load_file(
     filename: Path,
     device: str | torch.device = "cpu",
     *,
+    base: Path | Sequence[Path] | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
     tied: bool = True,
@@ -160,23 +172,28 @@ def load_file(
         filename: a path or a URL; the index of a sharded set loads the whole set.
         device: the device of the tensors. ``"meta"`` gives shapes and dtypes, and reads no data.
             Copies to CUDA go through pinned memory, while the next tensors are read.
+        base: what the file is a delta of, as for :func:`zt.open`.
         threads: how many threads read; ``None`` takes all cores.
         progress: is called with the bytes since its last call.
         tied: whether names with the same stored bytes get the same tensor, as they had when it was
-            saved. With ``False`` each name has values of its own.
+            saved. With ``False`` each name has values of its own. Of a delta, names of its first
+            base that have the same stored bytes there get the same tensor if their new values are
+            equal, too.
         storage_options: the settings of the store of a URL, as for :func:`zt.open`.
 
     Raises:
         MissingFileError: there is no such file. It is a ``FileNotFoundError`` too.
+        WrongBaseError: `base` is not the base of the delta.
         DigestMismatchError: a tensor's bytes have changed since they were written.
         TypeError: torch has no dtype for a tensor.
     """
-    return _load(filename, device, threads, progress, storage_options, tied=tied)
+    return _load(filename, device, base, threads, progress, storage_options, tied=tied)
 
 
 def _load(
     source: Path | bytes | bytearray | memoryview,
     device: str | torch.device,
+    base: Path | Sequence[Path] | None,
     threads: int | None,
     progress: Progress | None,
     storage_options: dict[str, Any] | None,
@@ -185,7 +202,7 @@ def _load(
 ) -> dict[str, torch.Tensor]:
     device = device_of(device)
     loaded: dict[str, torch.Tensor] = {}
-    with zt.open(source, storage_options=storage_options) as file:
+    with zt.open(source, base=base, storage_options=storage_options) as file:
         twins = _twins(file) if tied else {}
         wanted = {name: tensor for name, tensor in file.items() if name not in twins}
         if device.type == "cpu":
@@ -206,7 +223,30 @@ def _load(
         else:
             for name, tensor in wanted.items():
                 loaded[name] = to_torch(tensor, device)
-        return {name: loaded[twins.get(name, name)] for name in file}
+        loaded = {name: loaded[twins.get(name, name)] for name in file}
+    if tied and base is not None:
+        _tie(loaded, base, storage_options)
+    return loaded
+
+
+def _tie(
+    loaded: dict[str, torch.Tensor],
+    base: Path | Sequence[Path],
+    storage_options: dict[str, Any] | None,
+) -> None:
+    """Gives names that are tied in the first base the same tensor, if their values are equal."""
+    first = base if isinstance(base, (str, os.PathLike)) else base[0]
+    with zt.open(first, storage_options=storage_options) as file:
+        for name, earlier in _twins(file).items():
+            if name in loaded and earlier in loaded and _equal(loaded[name], loaded[earlier]):
+                loaded[name] = loaded[earlier]
+
+
+def _equal(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether the bits of two tensors are equal."""
+    if (a.dtype, a.shape, a.layout) != (b.dtype, b.shape, torch.strided) or a.is_meta:
+        return False
+    return torch.equal(*(value.reshape(-1).view(torch.uint8) for value in (a, b)))
 
 
 def _read(

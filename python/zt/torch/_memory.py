@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,6 +33,13 @@ def dtype_of(tensor: Tensor) -> torch.dtype:
     if dtype is None:
         raise TypeError(f"torch has no dtype for {tensor.name!r}, whose values are {name}")
     return dtype
+
+
+def expect_tensors(tensors: Mapping[str, torch.Tensor]) -> None:
+    """Refuses a value that is not a tensor."""
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{name!r} is not a torch.Tensor but {type(tensor).__name__}")
 
 
 def device_of(device: str | torch.device) -> torch.device:
