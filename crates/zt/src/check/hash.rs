@@ -6,7 +6,7 @@ use std::fmt;
 
 use zt_container::{Digest, DigestAlgorithm, Encoding, Hasher};
 use zt_formats::{Dense, View};
-use zt_manifest::{ByteOrder, DType, Value as Cbor};
+use zt_manifest::{ByteOrder, Component, DType, Value as Cbor};
 
 use crate::check::dense_hash::dense_values;
 use crate::check::survey::{Checks, Spent, Survey, judge};
@@ -22,6 +22,7 @@ use crate::read::compressed::DATA;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HashOptions<'p> {
     dense: bool,
+    crc32c: bool,
     threads: Option<usize>,
     progress: Option<Progress<'p>>,
     recorded: Option<&'p HashSet<String>>,
@@ -40,6 +41,13 @@ impl<'p> HashOptions<'p> {
     /// Hashes the dense value of every object as well.
     pub const fn dense(mut self, dense: bool) -> Self {
         self.dense = dense;
+        self
+    }
+
+    /// Computes [`ObjectHash::crc32c`] as well, by which a caller sees a change when it reads the bytes again: that takes a
+    /// tenth of the time of a SHA-256.
+    pub const fn crc32c(mut self, crc32c: bool) -> Self {
+        self.crc32c = crc32c;
         self
     }
 
@@ -118,6 +126,9 @@ impl DenseHash {
 pub struct ObjectHash {
     /// By role, in the order of the file.
     pub components: Vec<(String, BytesHash)>,
+    /// The CRC-32C of each component that is stored as its little-endian content, if [`HashOptions::crc32c`] asks for it and
+    /// the component was read.
+    pub crc32c: Vec<Option<Digest>>,
     /// The dense value, if it was wanted and there is one.
     pub dense: Option<DenseHash>,
     /// Why an object of a format with dense values has none: the value exceeds the limits, or the
@@ -187,12 +198,13 @@ impl File {
         let entries = self.entries();
         let is_read = |entry: &&Entry<'_>| options.recorded_hash(entry).is_none();
         let read: Vec<_> = entries.iter().filter(is_read).copied().collect();
-        let wanted = Checks { every_digest: false, bools: false, content: true };
+        let wanted =
+            Checks { every_digest: false, bools: false, content: true, crc32c: options.crc32c };
         let survey = Survey::of(self, &read, wanted, &mut Spent::default(), &gauge)?;
         let mut next = 0..read.len();
         let hashed = entries.into_iter().map(|entry| {
             let recorded = options.recorded_hash(&entry).map(Ok);
-            let read = || hash_components(&survey, next.next().unwrap_or_default());
+            let read = || hash_components(&survey, next.next().unwrap_or_default(), options.crc32c);
             (entry, recorded.unwrap_or_else(read))
         });
         let mut objects: Vec<_> = hashed.collect();
@@ -225,14 +237,14 @@ fn hashes_of(
     let is_sound = tensor.fault().is_none() && tensor.stands_for().is_none();
     let components = tensor.located().filter(|_| is_sound).map(|part| {
         let blob = &part.component.blob;
-        let is_content =
-            blob.encoding == Encoding::Raw && part.component.byte_order == ByteOrder::Little;
-        let sha256 = sum(part.at, blob.digest.as_ref()).filter(|_| is_content)?;
+        let sum = sum(part.at, blob.digest.as_ref());
+        let sha256 = sum.filter(|_| is_stored(part.component))?;
         Some((part.role.to_string(), BytesHash { sha256, byte_len: blob.decoded_len? }))
     });
     let components: Vec<_> = components.collect::<Option<_>>()?;
     (!components.is_empty()).then_some(ObjectHash {
         components,
+        crc32c: Vec::new(),
         dense: None,
         dense_error: None,
         identity: None,
@@ -240,10 +252,18 @@ fn hashes_of(
     })
 }
 
-fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
+/// Whether the content in little-endian order is the stored bytes.
+fn is_stored(component: &Component) -> bool {
+    component.blob.encoding == Encoding::Raw && component.byte_order == ByteOrder::Little
+}
+
+fn hash_components(survey: &Survey<'_>, at: usize, wants_crc32c: bool) -> Result<ObjectHash> {
     let (tensor, outcomes) = survey.object(at)?;
-    let mut components = Vec::new();
+    let (mut components, mut crc32c) = (Vec::new(), Vec::new());
     for (part, outcome) in tensor.located().zip(outcomes) {
+        let crc = outcome.filter(|_| wants_crc32c && is_stored(part.component));
+        let crc = crc.and_then(|it| it.digest(DigestAlgorithm::Crc32c));
+        crc32c.extend(wants_crc32c.then(|| crc.cloned()));
         let byte_len = judge(&tensor, part, outcome, tensor.must_verify(part))?;
         let sha256 = match outcome.and_then(|outcome| outcome.content.as_ref()) {
             Some(Digest::Sha256(sum)) => *sum,
@@ -253,6 +273,7 @@ fn hash_components(survey: &Survey<'_>, at: usize) -> Result<ObjectHash> {
     }
     Ok(ObjectHash {
         components,
+        crc32c,
         dense: None,
         dense_error: None,
         identity: None,

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use zt_container::{Encoding, Span, ZstdFault, check_declared};
+use zt_container::{DigestAlgorithm, Encoding, Span, ZstdFault, check_declared};
 use zt_manifest::{ByteOrder, DType};
 
 use crate::cores::progress::Gauge;
@@ -31,6 +31,8 @@ pub(crate) struct Checks {
     pub(crate) every_digest: bool,
     pub(crate) bools: bool,
     pub(crate) content: bool,
+    /// Computes the CRC-32C of content that is stored as it is.
+    pub(crate) crc32c: bool,
 }
 
 /// The bytes that may still be read of the last source.
@@ -172,7 +174,7 @@ fn key(tensor: &Tensor<'_>, part: Located<'_>) -> Key {
 
 fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Checks) -> Job<'f> {
     let (_, span, encoding, width) = key(tensor, part);
-    Job {
+    let mut job = Job {
         source: tensor.source(part),
         span,
         encoding,
@@ -183,7 +185,11 @@ fn new_job<'f>(tensor: &Tensor<'f>, part: Located<'f>, wanted: Checks) -> Job<'f
         bools: false,
         is_disputed: false,
         uses: 0,
+    };
+    if wanted.crc32c && job.is_stored() {
+        job.want(DigestAlgorithm::Crc32c);
     }
+    job
 }
 
 /// One more component that has these bytes.

@@ -67,7 +67,7 @@ impl Job<'_> {
     }
 
     /// Whether the content in little-endian order is the stored bytes.
-    pub(super) fn is_stored(&self) -> bool {
+    pub(crate) fn is_stored(&self) -> bool {
         self.encoding == Encoding::Raw && self.width == 1
     }
 
