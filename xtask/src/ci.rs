@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::shell::Shell;
 use crate::{
     capi, corpus, features, fuzz, graph, interop, kill_points, msrv, mutate, package, page,
-    platforms, sbom, supply_chain, test_python, test_remote, workflows,
+    platforms, sbom, supply_chain, test_python, test_remote, thresholds, workflows,
 };
 
 pub(crate) struct Step {
@@ -25,7 +25,10 @@ const fn step(name: &'static str, run: fn(&Shell) -> Result<()>) -> Step {
 /// Steps that take seconds come first.
 pub(crate) const STEPS: &[Step] = &[
     step("format", |shell| shell.cargo("fmt --all --check").run()),
-    step("graph", |shell| graph::run(shell, &[])),
+    step("graph", |shell| {
+        graph::run(shell, &[])?;
+        thresholds::run(shell, &["--check".to_owned()])
+    }),
     step("corpus", |shell| corpus::run(shell, &[])),
     step("deny", deny),
     step("supply-chain", |shell| {

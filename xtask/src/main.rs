@@ -46,6 +46,7 @@ mod table;
 mod test_python;
 mod test_remote;
 mod test_torch;
+mod thresholds;
 mod unsafe_code;
 mod verdicts;
 mod wasm;
@@ -106,6 +107,12 @@ const TASKS: &[Task] = &[
         arguments: "[--list]",
         summary: "third-party crates with unsafe code or C against docs/supply-chain.md",
         run: supply_chain::run,
+    },
+    Task {
+        name: "thresholds",
+        arguments: "[--check]",
+        summary: "constants that choose between two paths, and what they pay; writes docs/thresholds.md",
+        run: thresholds::run,
     },
     Task {
         name: "sbom",

@@ -39,6 +39,8 @@ struct Encoded {
 }
 
 /// Shorter lists are kept as values.
+///
+/// Pays: not measured.
 const LONG: usize = 16;
 
 impl List {

@@ -22,10 +22,14 @@ use crate::object::Bytes;
 const KEPT: u64 = 16 << 20;
 
 /// Parts below this length stay after they were read, because metadata is read in many small pieces.
+///
+/// Pays: not measured.
 pub(crate) const SMALL: u64 = 256 << 10;
 
 /// So many small parts count as one of the parts that may come at once. They are headers in many places, and
 /// each round of them would take one delay of the store.
+///
+/// Pays: not measured.
 const SMALL_AT_ONCE: usize = 4;
 
 /// The longest range that is fetched because the bytes before it were read.

@@ -25,9 +25,13 @@ const FIRST: u64 = 256 << 10;
 const REST: u64 = 32 << 20;
 
 /// A small read is extended to the next multiple of this many bytes.
+///
+/// Pays: not measured.
 const BLOCK: u64 = 64 << 10;
 
 /// Ranges with at most this many bytes between them are one request.
+///
+/// Pays: not measured.
 const GAP: u64 = 64 << 10;
 
 /// The room for each object in a shared plan. Stores accept objects of at most 50 TB.

@@ -156,6 +156,8 @@ impl<'i> Storing<'_, 'i> {
         byte_len: u64,
     ) -> Result<Written> {
         /// The most bytes of values that are kept in memory because they are not only read.
+        ///
+        /// Pays: not measured.
         const KEPT: u64 = 64 << 20;
         let mut out = begin(object, writer, Planes::FORMAT)?;
         let missing = match self.shares.search(Unit::planes(object)) {

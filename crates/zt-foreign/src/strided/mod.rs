@@ -31,6 +31,8 @@ pub use view::View;
 use window::{Window, at_once};
 
 /// Runs of at least this length are read one by one, without a band.
+///
+/// Pays: not measured.
 const LONG_RUN: u64 = 4 << 10;
 
 /// The elements of a view in row-major order.

@@ -55,6 +55,8 @@ impl Default for Memory {
 }
 
 /// The least length for which large pages, of 2 MiB each, are worth it.
+///
+/// Pays: not measured.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 8 << 20;
 

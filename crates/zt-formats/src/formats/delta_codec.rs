@@ -30,6 +30,8 @@ const GAP_BITS: u32 = 17;
 const CLASSES: usize = 256;
 
 /// With fewer changes in a stretch, classes cost more than they save.
+///
+/// Pays: not measured.
 const WORTH_CLASSES: usize = 64;
 
 /// Elements of a stretch from which the sizes of its classes are estimated.

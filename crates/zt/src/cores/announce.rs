@@ -6,6 +6,8 @@ use std::ptr;
 use zt_container::{Source, Span};
 
 /// Pieces of about 1 MiB that are announced together.
+///
+/// Pays: not measured.
 const BATCH: usize = 8;
 
 /// Announces the next batch of pieces at the first piece of each batch. The caller calls it before

@@ -11,10 +11,14 @@ use crate::error::{Error, Result};
 
 /// Bytes that are read ahead, but at least one piece and at most four. With fewer, each side would
 /// wait for the other to wake up.
+///
+/// Pays: not measured.
 const AHEAD: usize = 4 << 20;
 const MOST: usize = 4;
 
 /// Only longer pieces are read ahead. Others are read before another thread would have started.
+///
+/// Pays: not measured.
 pub(crate) const WORTH_A_THREAD: usize = 256 << 10;
 
 /// Memory that the next stream uses again. Fresh memory costs a page fault for each 4 KiB: to copy 300
@@ -22,6 +26,8 @@ pub(crate) const WORTH_A_THREAD: usize = 256 << 10;
 static FREE: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 
 /// The bytes of that memory, at most: two pieces of planes. What is above is freed at once.
+///
+/// Pays: not measured.
 const KEPT: usize = 32 << 20;
 
 /// A piece of a stream, and its length. Its memory goes back to [`FREE`].

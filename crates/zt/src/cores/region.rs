@@ -3,10 +3,14 @@
 use zt_container::{Source, Span};
 
 /// Larger blobs are cut into pieces and belong to no region.
+///
+/// Pays: not measured.
 pub(crate) const SMALL: u64 = 1 << 20;
 
 /// Blobs with at most this many bytes between them share a read: these bytes cost less than another
 /// read.
+///
+/// Pays: not measured.
 const GAP: u64 = 16 << 10;
 
 /// A stretch of a source that is in memory, and the source around it.

@@ -10,6 +10,8 @@ use crate::error::Error;
 use crate::read::arrays::{Array, for_each};
 
 /// Arrays of fewer values are compared in parallel with others, each on one core.
+///
+/// Pays: not measured.
 const ALONE: u64 = 1 << 20;
 
 /// What is known of some pairs of values.

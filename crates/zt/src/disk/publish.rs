@@ -14,6 +14,8 @@ use crate::error::{Error, Fault, Result};
 use zt_container::{FileSource, Span, is_device};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
+///
+/// Pays: not measured.
 pub(crate) const BUFFER: usize = 256 << 10;
 
 /// Writes to a file without a name, or to a temporary file beside the target.

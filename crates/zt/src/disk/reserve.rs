@@ -21,6 +21,8 @@ pub(crate) struct ReservingFile {
 }
 
 /// Smaller files gain nothing.
+///
+/// Pays: not measured.
 const WORTH_IT: u64 = 1 << 20;
 
 /// If the place within a page changes, ext4 copies 984 MB in 288 ms; reading and writing them takes
@@ -28,6 +30,8 @@ const WORTH_IT: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 /// Space is reserved for as many bytes as were written already, within these limits.
+///
+/// Pays: not measured.
 const LEAST: u64 = 4 << 20;
 const MOST: u64 = 64 << 20;
 

@@ -13,9 +13,13 @@ use crate::read::roles::RolesReader;
 use crate::read::slice::{row_unit, rows_shape};
 
 /// Bytes of values that a core makes at a time, about. They take it some 100 µs.
+///
+/// Pays: not measured.
 const RUN: u64 = 1 << 20;
 
 /// Bytes of values that all cores make at a time if the caller wants fewer.
+///
+/// Pays: not measured.
 const BATCH: u64 = 16 << 20;
 
 /// An object whose value is several runs of rows. See [`ObjectFormat::is_flat`] for what a row is.

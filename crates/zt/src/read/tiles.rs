@@ -26,16 +26,24 @@ use crate::read::dense_reader::Units;
 use crate::read::slice::per_value;
 
 /// Below so many bytes, waking other cores costs more than they save.
+///
+/// Pays: not measured.
 const WORTH_IT: u64 = 1 << 20;
 
 /// Values that are put together at a time, or more where frames are longer.
+///
+/// Pays: not measured.
 const TILE: u64 = 1 << 20;
 
 /// The same where no component is compressed: their bytes stay in the core's cache from being fetched to
 /// being summed and decoded.
+///
+/// Pays: not measured.
 const RAW_TILE: u64 = 64 << 10;
 
 /// An object with longer tiles is not read in tiles: every core needs memory for one.
+///
+/// Pays: not measured.
 const TILE_MAX: u64 = 8 << 20;
 
 /// An object whose values can be put together in tiles.

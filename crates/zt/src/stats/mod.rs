@@ -162,6 +162,8 @@ fn of_entries(
 
 fn is_large(entry: &Entry<'_>) -> bool {
     /// Bytes of the dense value.
+    ///
+    /// Pays: not measured.
     const LARGE: u64 = 16 << 20;
     let tensor = entry.tensor().ok();
     let byte_len = tensor.and_then(|tensor| {

@@ -10,6 +10,8 @@ use crate::write::component::ComponentWriter;
 use crate::write::sink::Sink;
 
 /// Fewer bytes are read, gathered with others and written together.
+///
+/// Pays: not measured.
 const WORTH_IT: u64 = 1 << 20;
 
 /// Bytes that are copied between two reports of progress.

@@ -26,6 +26,8 @@ const LEAST_STRETCH: usize = 4 << 10;
 const QUICK: Effort = Effort::Level(1);
 
 /// Up to this length, a frame that does not shrink costs hardly more than its sample.
+///
+/// Pays: not measured.
 const UNSAMPLED: usize = 1 << 20;
 
 /// The share of the head that is searched for repetitions over more than a stretch, and the least.

@@ -13,6 +13,8 @@ use crate::write::encode::Placed;
 use crate::write::options::{ComponentOptions, ObjectOptions};
 
 /// Content is hashed in pieces of this size, on all cores.
+///
+/// Pays: not measured.
 const PIECE: usize = 1 << 20;
 
 /// The components that a deduplicating writer has stored, by content and storage.

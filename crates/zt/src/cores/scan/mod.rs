@@ -26,6 +26,8 @@ use crate::cores::scratch::{Pool, Scratch};
 use crate::error::{Error, Result};
 
 /// Pieces that are made ready while others are hashed in order. Each holds memory.
+///
+/// Pays: not measured.
 const AHEAD: usize = 2;
 
 /// Does every job. Jobs and outcomes are in the order of sources and offsets.

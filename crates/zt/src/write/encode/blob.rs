@@ -15,6 +15,8 @@ use crate::write::chain::Chain;
 /// Raw bytes that are hashed and written at a time. They stay in a cache, and Linux takes larger pages
 /// for them: on ext4, 64 MB with a crc32c took 14.5 ms of processor time, and 16.9 ms in pieces of
 /// 256 KiB.
+///
+/// Pays: not measured.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Clone)]

@@ -58,17 +58,25 @@ use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Tools;
 
 /// Components of at least this many bytes begin on a page.
+///
+/// Pays: not measured.
 const LARGE: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
 /// Up to this length, sha256 takes less time than another thread needs to start.
+///
+/// Pays: not measured.
 const SHA256_AT_ONCE: usize = 32 << 10;
 
 /// Up to this length, a checksum takes less time than another thread needs to start.
+///
+/// Pays: not measured.
 const CRC32C_AT_ONCE: usize = 256 << 10;
 
 /// From this length on, a checksum takes longer than a new thread needs to begin and to end. Tensors
 /// of W2b that were added one by one took 0.92 of the time on tmpfs, and 0.81 on a disk.
+///
+/// Pays: not measured.
 const WORTH_A_THREAD: usize = 4 << 20;
 
 /// Compresses, hashes and lays out the components of one file, in their order.
