@@ -11,7 +11,7 @@ use crate::disk::target::{folder_of, is_null, resolved};
 use crate::disk::temporary::{create_unnamed, give_name};
 use crate::disk::{synced, uninterrupted};
 use crate::error::{Error, Fault, Result};
-use zt_container::{FileSource, Span, is_device};
+use zt_container::{Span, is_device};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 ///
@@ -265,21 +265,13 @@ impl AtomicFile {
             .map_or(0, |file| file.get_ref().byte_len().strict_add(file.buffer().len() as u64))
     }
 
-    /// As [`ReservingFile::copy_from`], with the file where the bytes are, unless it cannot be read.
-    pub(crate) fn copy_from(
-        &mut self,
-        from: &File,
-        span: Span,
-    ) -> io::Result<(u64, Option<FileSource>)> {
+    /// As [`ReservingFile::copy_from`].
+    pub(crate) fn copy_from(&mut self, from: &File, span: Span) -> io::Result<u64> {
         let Some(file) = &mut self.file else {
-            return Ok((0, None));
-        };
-        // A device has no bytes to be read.
-        let Ok(written) = FileSource::from_file(file.get_ref().file().try_clone()?) else {
-            return Ok((0, None));
+            return Ok(0);
         };
         file.flush()?;
-        Ok((file.get_mut().copy_from(from, span), Some(written)))
+        Ok(file.get_mut().copy_from(from, span))
     }
 }
 

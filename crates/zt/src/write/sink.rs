@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, BufWriter, Write};
 
-use zt_container::{FileSource, Span};
+use zt_container::Span;
 
 use crate::disk::publish::{AtomicFile, BUFFER};
 
@@ -33,16 +33,12 @@ impl<'w> Sink<'w> {
     }
 
     /// Lets the system append bytes of a file. Returns their number, which is less than all if the system
-    /// cannot copy them, and the file where they are.
-    pub(crate) fn copy_from(
-        &mut self,
-        file: &fs::File,
-        span: Span,
-    ) -> io::Result<(u64, Option<FileSource>)> {
+    /// cannot copy them.
+    pub(crate) fn copy_from(&mut self, file: &fs::File, span: Span) -> io::Result<u64> {
         match self {
             Sink::File(to) => to.copy_from(file, span),
             Sink::Lent(to) => to.copy_from(file, span),
-            Sink::Stream(_) | Sink::Tail(_) => Ok((0, None)),
+            Sink::Stream(_) | Sink::Tail(_) => Ok(0),
         }
     }
 

@@ -114,13 +114,6 @@ impl<W: Write> Encoder<W> {
         Ok(())
     }
 
-    /// Hashes the next bytes of the open blob after those that `sums` has seen.
-    pub(super) fn go_on_from(&mut self, sums: Sums) -> Result<()> {
-        let open = self.current.as_mut().ok_or_else(Error::out_of_order)?;
-        open.sums = sums;
-        Ok(())
-    }
-
     pub(super) fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
         let open = self.current.as_mut().ok_or_else(Error::out_of_order)?;
         if open.sums.is_none() {

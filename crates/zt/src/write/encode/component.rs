@@ -4,13 +4,12 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
-use zt_container::{DigestAlgorithm, Encoding, FileSource, Span};
+use zt_container::{DigestAlgorithm, Encoding};
 
 use super::blob::{Begin, Hashing};
 use super::queue::Item;
 use super::stored::Stored;
-use super::sums::{Parts, Sums};
-use super::{Encoder, Hashed, Placed, SHA256_AT_ONCE};
+use super::{Encoder, Placed, SHA256_AT_ONCE};
 use crate::error::Result;
 use crate::write::choice::{Method, choose};
 use crate::write::options::{ComponentOptions, Compression};
@@ -29,8 +28,6 @@ pub(crate) struct ComponentEncoder {
     /// Content that is not in a chunk yet.
     gathered: Vec<u8>,
     is_begun: bool,
-    /// The digests of what the sink was given by [`ComponentEncoder::put`].
-    parts: Parts<'static>,
 }
 
 impl ComponentEncoder {
@@ -44,7 +41,6 @@ impl ComponentEncoder {
             stored: None,
             gathered: Vec::new(),
             is_begun: false,
-            parts: Parts::default(),
         }
     }
 
@@ -119,48 +115,23 @@ impl ComponentEncoder {
         Ok(if is_at_once { content } else { rest })
     }
 
-    /// Stores raw bytes that `put` gives to the sink itself, if nothing has to see them before. Returns how
-    /// many.
-    ///
-    /// Workers hash them in the file that `put` returns. So the digest is right for the written bytes, even
-    /// if the file that they come from changes.
+    /// Stores raw bytes that `put` gives to the sink itself, if they get no digest: nothing has to see them
+    /// then. Returns how many.
     pub(crate) fn put<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
-        put: impl FnOnce(&mut W) -> io::Result<(u64, Option<FileSource>)>,
+        put: impl FnOnce(&mut W) -> io::Result<u64>,
     ) -> Result<u64> {
-        let digest = self.options.digest;
-        let chunks = encoder.chunks.filter(|_| digest.is_some());
-        let mut algorithms = [digest, chunks].into_iter().flatten();
         let can_put = self.method == Some(Method::Raw)
+            && self.options.digest.is_none()
             && self.gathered.is_empty()
-            && encoder.writes_at_once()
-            && (digest.is_none() || self.given_len == self.parts.byte_len())
-            && algorithms.all(DigestAlgorithm::combines);
+            && encoder.writes_at_once();
         if !can_put {
             return Ok(0);
         }
-        self.begin(encoder, digest.is_some())?;
-        let start = encoder.container.offset();
-        let mut file = None;
-        let len = encoder.container.write_with(|sink| {
-            let (len, written) = put(sink)?;
-            file = written;
-            Ok(len)
-        })?;
+        self.begin(encoder, false)?;
+        let len = encoder.container.write_with(put)?;
         self.given_len = self.given_len.strict_add(len);
-        match file.filter(|_| digest.is_some() && len > 0) {
-            Some(file) => {
-                let (span, tools) = (Span::exact(start, len), Arc::clone(&encoder.tools));
-                let hash = move || Sums::of_file(&file, span, digest, chunks, &tools);
-                self.parts.push(len, encoder.workers.start(hash));
-                if encoder.workers.threads() == 1 {
-                    self.parts.help();
-                }
-            }
-            None if self.parts.is_empty() => encoder.go_on_from(Sums::new(digest, chunks)?)?,
-            None => {}
-        }
         Ok(len)
     }
 
@@ -175,9 +146,6 @@ impl ComponentEncoder {
         let is_at_once = self.gathered.is_empty() && encoder.writes_at_once() && !is_chained;
         if method == Method::Raw && is_at_once {
             self.begin(encoder, false)?;
-            if !content.is_empty() && !self.parts.is_empty() {
-                encoder.go_on_from(std::mem::take(&mut self.parts).join()?)?;
-            }
             return encoder.write_raw(content);
         }
         while !content.is_empty() {
@@ -225,14 +193,7 @@ impl ComponentEncoder {
             Some(method) => self.submit_chunk(encoder, method)?,
         }
         let mut queue = std::mem::take(&mut encoder.queue);
-        let parts = std::mem::take(&mut self.parts);
-        let placed = if parts.is_empty() {
-            queue.end(encoder, self.decoded_len())
-        } else {
-            let ticket = encoder.tickets;
-            encoder.hashed.push(Hashed { ticket, parts });
-            queue.end_later(encoder, self.decoded_len())
-        };
+        let placed = queue.end(encoder, self.decoded_len());
         encoder.queue = queue;
         placed
     }
@@ -273,55 +234,5 @@ impl ComponentEncoder {
             ..raw
         };
         encoder.submit(Item::Begin(begin), 0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-
-    use zt_container::{Blob, ContainerWriter, DigestAlgorithm::Crc32c};
-
-    use super::*;
-
-    /// The system may stop at any byte. The others are written and hashed behind those.
-    #[test]
-    fn bytes_that_are_put_and_bytes_that_are_written_are_one_blob() {
-        const MIB: usize = 1 << 20;
-        let content: Vec<u8> = (0..3 * MIB).map(|at| (at ^ (at >> 13)).to_le_bytes()[0]).collect();
-        let blob = |puts: &[usize], threads| -> Blob {
-            let file = tempfile::tempfile().unwrap();
-            let container = ContainerWriter::new(file.try_clone().unwrap()).unwrap();
-            let mut encoder = Encoder::new(container, None, Some(Crc32c), Some(threads)).unwrap();
-            let options = ComponentOptions { compression: Compression::None, digest: Some(Crc32c) };
-            let mut component = ComponentEncoder::new(options, content.len() as u64);
-            let mut rest = &content[..];
-            for len in puts {
-                let (head, behind) = rest.split_at(*len);
-                let put = |sink: &mut File| {
-                    sink.write_all(head)?;
-                    let written = FileSource::from_file(file.try_clone()?);
-                    Ok((head.len() as u64, written.ok()))
-                };
-                assert_eq!(component.put(&mut encoder, put).unwrap(), *len as u64);
-                rest = behind;
-            }
-            component.write(&mut encoder, rest).unwrap();
-            let placed = component.finish(&mut encoder).unwrap();
-            let (_, blobs) = encoder.finish().unwrap();
-            match placed {
-                Placed::At(blob) => blob,
-                Placed::Later { ticket, .. } => blobs[ticket].clone(),
-            }
-        };
-        let expected = blob(&[], 1);
-        assert!(expected.digest.is_some() && expected.chunks.is_some());
-        for puts in [&[0][..], &[5], &[MIB, 0], &[MIB, MIB - 1], &[MIB; 3]] {
-            assert_eq!(
-                [1, 3].map(|threads| blob(puts, threads)),
-                [&expected; 2].map(Blob::clone),
-                "{puts:?}"
-            );
-        }
     }
 }

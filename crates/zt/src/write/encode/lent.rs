@@ -21,7 +21,7 @@ use zt_formats::Bytes;
 use super::blob::{Begin, Hashing};
 use super::queue::{Item, Queue};
 use super::stored::Stored;
-use super::sums::{Parts, Sums};
+use super::sums::Sums;
 use super::{CRC32C_AT_ONCE, Encoder, Hashed, Placed, SHA256_AT_ONCE};
 use crate::cores::work::Scope;
 use crate::error::Result;
@@ -152,10 +152,8 @@ impl<'s, 'm> Lending<'s, 'm> {
         if !is_at_once {
             begin.hashing = Hashing::Worker;
             let chunks = encoder.chunks;
-            let mut parts = Parts::default();
-            let hash = move || Sums::of(bytes, digest, chunks);
-            parts.push(byte_len as u64, self.scope.start(hash));
-            self.hashed.push(Hashed { ticket: encoder.tickets, parts });
+            let sums = self.scope.start(move || Sums::of(bytes, digest, chunks));
+            self.hashed.push(Hashed { ticket: encoder.tickets, byte_len, sums });
         }
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         self.queue.submit(encoder, Item::Raw(Cow::Borrowed(bytes)), 0)?;
@@ -170,7 +168,7 @@ impl<'s, 'm> Lending<'s, 'm> {
     pub(crate) fn finish<W: Write>(mut self, encoder: &mut Encoder<W>) -> Result<()> {
         self.queue.write(encoder)?;
         // A hash cannot be split: with the longest first, all threads end at about the same time.
-        self.hashed.sort_by_key(|hashed| Reverse(hashed.parts.byte_len()));
+        self.hashed.sort_by_key(|hashed| Reverse(hashed.byte_len));
         encoder.join(self.hashed)
     }
 }

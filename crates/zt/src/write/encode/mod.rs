@@ -13,7 +13,6 @@
 //! | raw | to 32 KiB | any | writer | writer |
 //! | raw | to 256 KiB | crc32c | writer | writer |
 //! | raw | more | crc32c | worker | writer |
-//! | raw, copied by the system | from 1 MiB | crc32c | | worker |
 //! | raw | more than 32 KiB | sha256 | worker | chain |
 //! | zstd or raw, by a sample | to 4 MiB | any | worker | worker |
 //! | zstd | more | crc32c | writer | writer |
@@ -22,7 +21,7 @@
 //! | hashes | how |
 //! | --- | --- |
 //! | writer | the writing thread: each MiB just before it is written |
-//! | worker | a worker that has all bytes of the blob: while it is written, after it made the frame, or in the file |
+//! | worker | a worker that has all bytes of the blob: while it is written, or after it made the frame |
 //! | chain | any thread, one piece after the other, behind the writing: see `chain` |
 //!
 //! With one thread, the writer hashes all of them. The same thread computes the chunk digests of a
@@ -50,8 +49,8 @@ pub(crate) use self::lent::{Content, Lending};
 
 use self::blob::{Begin, EndedBlob, Hashing, OpenBlob};
 use self::queue::{Item, Queue};
-use self::sums::Parts;
-use crate::cores::work::Workers;
+use self::sums::Sums;
+use crate::cores::work::{Task, Workers};
 use crate::error::{Error, Result};
 use crate::write::chain::Chains;
 use crate::write::options::{ComponentOptions, Compression};
@@ -95,15 +94,14 @@ pub(crate) struct Encoder<W> {
     current: Option<OpenBlob>,
     /// Blobs that were incomplete when their component ended, by ticket.
     ended: Vec<EndedBlob>,
-    /// Those of them that workers hash in the file, behind the writing.
-    hashed: Vec<Hashed<'static>>,
     tickets: usize,
 }
 
 /// A blob that workers hash while others are written.
 struct Hashed<'m> {
     ticket: usize,
-    parts: Parts<'m>,
+    byte_len: usize,
+    sums: Task<'m, Result<Sums>>,
 }
 
 /// The default alignment of a component of `byte_len` decoded bytes.
@@ -145,7 +143,6 @@ impl<W: Write> Encoder<W> {
             budget,
             current: None,
             ended: Vec::new(),
-            hashed: Vec::new(),
             tickets: 0,
         })
     }
@@ -220,8 +217,6 @@ impl<W: Write> Encoder<W> {
     /// Writes the queue, and waits for the digests of all blobs that have a ticket.
     pub(crate) fn wait_for_digests(&mut self) -> Result<()> {
         self.write_queue()?;
-        let hashed = std::mem::take(&mut self.hashed);
-        self.join(hashed)?;
         for ended in &mut self.ended {
             if let Some(chain) = ended.chain.take() {
                 ended.blob.digest = chain.finish();
@@ -237,9 +232,9 @@ impl<W: Write> Encoder<W> {
 
     /// Waits for digests, and computes those that no worker has begun.
     fn join(&mut self, hashed: Vec<Hashed<'_>>) -> Result<()> {
-        hashed.iter().for_each(|hashed| hashed.parts.help());
-        for Hashed { ticket, parts } in hashed {
-            let sums = parts.join()?;
+        hashed.iter().for_each(|hashed| hashed.sums.help());
+        for Hashed { ticket, sums, .. } in hashed {
+            let sums = sums.wait().ok_or_else(Error::out_of_order)??;
             if let Some(ended) = self.ended.get_mut(ticket) {
                 ended.set_sums(sums);
             }

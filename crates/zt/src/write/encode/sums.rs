@@ -1,19 +1,8 @@
 //! The digests of one blob: of all its stored bytes, and of each chunk.
 
-use zt_container::{
-    CHUNK, ChunkTable, Chunker, Digest, DigestAlgorithm, FileSource, Hasher, Source, Span,
-};
+use zt_container::{CHUNK, ChunkTable, Chunker, Digest, DigestAlgorithm, Hasher};
 
-use zt_container::memory::{in_memory, resize};
-
-use crate::cores::work::Task;
-use crate::error::{Error, Result};
-use crate::write::tools::Tools;
-
-/// Bytes of a file that are hashed at a time. They stay in a core's cache.
-///
-/// Pays: not measured.
-const PIECE: u64 = 256 << 10;
+use crate::error::Result;
 
 /// Computes the digests of a blob from its bytes, in their order.
 #[derive(Default)]
@@ -23,44 +12,6 @@ pub(super) struct Sums {
     chunker: Option<Chunker>,
     /// Whether the digest is combined from the chunk digests.
     is_combined: bool,
-}
-
-/// The digests of a blob part by part, which workers compute. All parts but the last end with a chunk.
-#[derive(Default)]
-pub(super) struct Parts<'m>(Vec<(u64, Task<'m, Result<Sums>>)>);
-
-impl<'m> Parts<'m> {
-    /// Adds the next part, of `byte_len` bytes.
-    pub(super) fn push(&mut self, byte_len: u64, sums: Task<'m, Result<Sums>>) {
-        self.0.push((byte_len, sums));
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Bytes of all parts.
-    pub(super) fn byte_len(&self) -> u64 {
-        self.0.iter().map(|(byte_len, _)| byte_len).sum()
-    }
-
-    /// Does what no other thread has begun.
-    pub(super) fn help(&self) {
-        self.0.iter().for_each(|(_, sums)| sums.help());
-    }
-
-    /// Waits for the digests of all parts.
-    pub(super) fn join(self) -> Result<Sums> {
-        let mut all: Option<Sums> = None;
-        for (byte_len, sums) in self.0 {
-            let next = sums.wait().ok_or_else(Error::out_of_order)??;
-            match &mut all {
-                Some(all) => all.append(next, byte_len)?,
-                None => all = Some(next),
-            }
-        }
-        Ok(all.unwrap_or_default())
-    }
 }
 
 impl Sums {
@@ -88,45 +39,6 @@ impl Sums {
         let mut sums = Sums::new(digest, chunks)?;
         sums.update(bytes);
         Ok(sums)
-    }
-
-    /// The digests of `span` of a file.
-    pub(super) fn of_file(
-        file: &FileSource,
-        span: Span,
-        digest: Option<DigestAlgorithm>,
-        chunks: Option<DigestAlgorithm>,
-        tools: &Tools,
-    ) -> Result<Self> {
-        let mut sums = Sums::new(digest, chunks)?;
-        let mut piece = tools.used_buffer(in_memory(PIECE))?;
-        resize(&mut piece, PIECE)?;
-        let mut offset = span.offset();
-        while offset < span.end() {
-            let len = in_memory(PIECE.min(span.end().strict_sub(offset)));
-            let bytes = piece.get_mut(..len).unwrap_or_default();
-            file.read_at(offset, bytes)?;
-            sums.update(bytes);
-            offset = offset.strict_add(len as u64);
-        }
-        tools.give_back(piece);
-        Ok(sums)
-    }
-
-    /// Takes in what `next` has seen, `byte_len` bytes that begin with a chunk. Its algorithms combine.
-    pub(super) fn append(&mut self, next: Sums, byte_len: u64) -> Result<()> {
-        let is_chunked = match (&mut self.chunker, next.chunker) {
-            (Some(chunker), Some(next)) => chunker.append(next),
-            (all, next) => all.is_none() && next.is_none(),
-        };
-        let is_hashed = match (&mut self.hasher, next.hasher) {
-            (Some(hasher), Some(next)) => hasher.append(&next.finish(), byte_len),
-            (all, next) => all.is_none() && next.is_none(),
-        };
-        if is_chunked && is_hashed {
-            return Ok(());
-        }
-        Err(Error::out_of_order())
     }
 
     /// Whether there is nothing to compute.
