@@ -15,12 +15,13 @@ use crate::span::Span;
 
 /// Stored bytes are read in pieces of this size if the source does not lend them.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt convert` of 75 MB in zstd takes as long with 64 KiB and with 1 MiB.
 const PIECE: usize = 256 << 10;
 
 /// Compressed blobs up to this size are read at once if the whole blob is decoded.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt convert` of 75 MB from zstd takes 1.09 of the CPU time of a stream, 2,000 tensors of 24 KB as
+/// long, and `zt hash` as long. Tiny tensors in zstd are not measured.
 #[cfg(feature = "zstd")]
 const ONE_SHOT: u64 = 8 << 20;
 

@@ -39,8 +39,6 @@ struct Encoded {
 }
 
 /// Shorter lists are kept as values.
-///
-/// Pays: not measured.
 const LONG: usize = 16;
 
 impl List {

@@ -16,8 +16,6 @@ const LONG_BYTES: u64 = 1 << 10;
 const LONG_STRING: u64 = 64 << 10;
 
 /// Bytes that are read at once: a few after a string that was left out, and more if none follows.
-///
-/// Pays: not measured.
 const FIRST: usize = 16 << 10;
 const MOST: usize = 1 << 20;
 

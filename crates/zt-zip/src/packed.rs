@@ -23,8 +23,6 @@ const PIECE: usize = 64 << 10;
 
 /// The decoder is dropped after a read that ends before this offset: many members are only opened for
 /// their header, and a decoder of bzip2 takes 4 MiB.
-///
-/// Pays: not measured.
 const NEAR: u64 = 64 << 10;
 
 /// The largest dictionary of LZMA, as `xz -9` has it. Python's `zipfile` writes 8 MiB.

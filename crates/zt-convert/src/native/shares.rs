@@ -17,7 +17,7 @@ use crate::native::in_file::InFile;
 
 /// Copies of fewer bytes are not looked for, because writing 100,000 of them is faster.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 100,000 tensors of 160 bytes takes 0.81 of the CPU time.
 const LEAST: u64 = 4 << 10;
 
 /// Components are compared if so many first bytes are equal.
@@ -28,7 +28,8 @@ const PIECE: usize = 256 << 10;
 
 /// Compressed bytes of a component that are kept for comparing, at most, and of how many components.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 400 equal tensors of 256 KiB, all zeros in zstd, takes 0.03 of the CPU time. Without
+/// copies it takes as long.
 const FEW: u64 = 4 << 10;
 const MOST_KEPT: usize = 4 << 10;
 

@@ -56,7 +56,8 @@ impl Default for Memory {
 
 /// The least length for which large pages, of 2 MiB each, are worth it.
 ///
-/// Pays: not measured.
+/// Pays: nothing for `zt convert` from and to planes, and `zt verify` of zstd. The library, which gives such memory
+/// to its caller, is not measured.
 #[cfg(feature = "huge-pages")]
 const LARGE: usize = 8 << 20;
 

@@ -31,7 +31,8 @@ const CLASSES: usize = 256;
 
 /// With fewer changes in a stretch, classes cost more than they save.
 ///
-/// Pays: not measured.
+/// Pays: no time: `zt delta` of 75 MB takes as long with 0 and without classes. The bytes of deltas are not
+/// compared.
 const WORTH_CLASSES: usize = 64;
 
 /// Elements of a stretch from which the sizes of its classes are estimated.

@@ -24,8 +24,6 @@ use crate::structures::layout::Chunking;
 use crate::values::constant;
 
 /// The least bytes of a band, if the dataset has as many: several rows of small chunks.
-///
-/// Pays: not measured.
 const BAND: u64 = 1 << 20;
 
 /// How often a chunk may be decoded if a row of chunks does not fit into a band.

@@ -16,8 +16,6 @@ use zt_foreign::{Cast, ConvertOptions, DATA, Input};
 use crate::arithmetic::fault::Fault;
 
 /// Values that one core computes at a time.
-///
-/// Pays: not measured.
 const BLOCK: usize = 64 << 10;
 
 /// How values are computed from those of tensors of one shape, at the same positions.

@@ -23,8 +23,6 @@ use crate::arithmetic::fault::Fault;
 const UNIT: u64 = 64 << 10;
 
 /// Values that are read at a time.
-///
-/// Pays: not measured.
 const BATCH: u64 = 1 << 20;
 
 /// What values become.

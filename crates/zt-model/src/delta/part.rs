@@ -19,12 +19,12 @@ use crate::delta::fault::Fault;
 /// For fewer stretches, waking other cores costs more than they save. Whoever reads a whole component asks for a MiB at
 /// a time, while the other cores hash.
 ///
-/// Pays: not measured.
+/// Pays: nothing for `zt patch`, which takes as long with 0 and on one core. A read of few rows is not measured.
 const MANY: usize = 9;
 
 /// Bytes of codes that are read at a time.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt patch` of 75 MB takes as long with 64 KiB and with 1 MiB.
 const PIECE: usize = 256 << 10;
 
 /// The bytes of all components of an object, one after the other.

@@ -8,8 +8,6 @@ use zt_foreign::DATA;
 use crate::arithmetic::values;
 
 /// Elements that are compared at a time.
-///
-/// Pays: not measured.
 const BATCH: usize = 1 << 22;
 
 /// The values by which a tensor differs from another: see [`new_values`].

@@ -14,24 +14,16 @@ use crate::values::loaded::Loaded;
 use crate::values::weight::Formula;
 
 /// Values whose codes and scales are in memory at a time.
-///
-/// Pays: not measured.
 const LOADED: u64 = 4 << 20;
 
 /// Bits of the codes of a transposed weight that are in memory at a time. A part of its rows has few bytes of each stored
 /// row, and to read these took more time than to decode them.
-///
-/// Pays: not measured.
 const LOADED_BITS: u64 = 64 << 20;
 
 /// Values that one core computes at a time.
-///
-/// Pays: not measured.
 const BLOCK: u64 = 64 << 10;
 
 /// The same, before they are cast: they stay in the core's cache.
-///
-/// Pays: not measured.
 const CHUNK: u64 = 8 << 10;
 
 /// A source of the values of a weight, in row-major order, of one floating-point type. They are computed when they are

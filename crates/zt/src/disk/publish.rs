@@ -15,7 +15,7 @@ use zt_container::{Span, is_device};
 
 /// Small writes are gathered. Larger ones, such as most frames, go straight through.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt convert` of 100,000 tensors and `zt extract` on tmpfs take as long with 8 KiB and with 4 MiB.
 pub(crate) const BUFFER: usize = 256 << 10;
 
 /// Writes to a file without a name, or to a temporary file beside the target.

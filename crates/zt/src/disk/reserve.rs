@@ -22,7 +22,8 @@ pub(crate) struct ReservingFile {
 
 /// Smaller files gain nothing.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 75 MB on ext4 takes 0.91 of the CPU time of no reservation. Of smaller files it is not
+/// measured.
 const WORTH_IT: u64 = 1 << 20;
 
 /// If the place within a page changes, ext4 copies 984 MB in 288 ms; reading and writing them takes

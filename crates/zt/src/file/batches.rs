@@ -5,8 +5,6 @@ use crate::file::kind::Kind;
 use crate::file::{Entry, File};
 
 /// The number of objects in a batch, if it can end there.
-///
-/// Pays: not measured.
 const BATCH: usize = 1 << 12;
 
 /// The objects of a file in the order of their data, in batches. No blob of one batch overlaps a blob

@@ -17,12 +17,13 @@ use crate::read::dense_reader::{DenseReader, Values};
 
 /// Bytes of the longest values that one core looks at, at a time, while they are in its cache.
 ///
-/// Pays: not measured.
+/// Pays: `zt stats` of 75 MB takes 0.87 of the CPU time that it takes with 16 KiB, and as much as with 1 MiB.
 const STRETCH: usize = 128 << 10;
 
 /// Bytes that all cores look at, at a time.
 ///
-/// Pays: not measured.
+/// Pays: nothing for `zt diff` of matrices of 2.5 MB in zstd, which takes 1.22 of the CPU time that it takes with 1
+/// MiB. With 32 MiB it takes as long.
 const PIECE: usize = 8 << 20;
 
 /// The values of an object, or of one of its components.

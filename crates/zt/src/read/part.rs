@@ -32,13 +32,9 @@ const SEQUENTIAL_WINDOW: u64 = 4 << 20;
 
 /// Frames with more content than this are streamed, not held. The length that a frame declares for itself
 /// is never allocated.
-///
-/// Pays: not measured.
 const LARGEST_FRAME: u64 = 8 << 20;
 
 /// Frames with more stored bytes are not decoded on several cores, which would hold them all at once.
-///
-/// Pays: not measured.
 const LARGEST_STORED: u64 = 16 << 20;
 
 /// For fewer pieces, or less content, waking other cores costs more than they save.
@@ -48,8 +44,6 @@ const MANY: usize = 3;
 const WORTH_IT: usize = 1 << 20;
 
 /// Decoded bytes that a stream holds.
-///
-/// Pays: not measured.
 const STREAM_WINDOW: u64 = 256 << 10;
 
 /// The decoded little-endian bytes of a component, in any order. One piece of them is in memory.

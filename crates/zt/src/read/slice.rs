@@ -338,8 +338,6 @@ pub(crate) fn row_unit(
 }
 
 /// Runs that are copied at a time. They take a few hundred KiB.
-///
-/// Pays: not measured.
 const BATCH: usize = 1 << 13;
 
 /// The selected values of each component, one behind the other. Values have so many bytes in each. What remote

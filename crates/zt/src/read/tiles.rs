@@ -27,12 +27,13 @@ use crate::read::slice::per_value;
 
 /// Below so many bytes, waking other cores costs more than they save.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 75 MB from planes takes 0.77 of the CPU time of no tiles, and `zt stats` 0.77. With no
+/// least length they take as long.
 const WORTH_IT: u64 = 1 << 20;
 
 /// Values that are put together at a time, or more where frames are longer.
 ///
-/// Pays: not measured.
+/// Pays: nothing: `zt convert` of 75 MB from planes takes as long with 4 MiB.
 const TILE: u64 = 1 << 20;
 
 /// The same where no component is compressed: their bytes stay in the core's cache from being fetched to
@@ -42,8 +43,6 @@ const TILE: u64 = 1 << 20;
 const RAW_TILE: u64 = 64 << 10;
 
 /// An object with longer tiles is not read in tiles: every core needs memory for one.
-///
-/// Pays: not measured.
 const TILE_MAX: u64 = 8 << 20;
 
 /// An object whose values can be put together in tiles.

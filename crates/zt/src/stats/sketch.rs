@@ -22,7 +22,8 @@ use crate::file::tensor::Tensor;
 const BINS: i64 = 64;
 /// Bytes of values for which a table of all their upper halves is worth its length.
 ///
-/// Pays: not measured.
+/// Pays: `zt report` of 100,000 tensors of 160 bytes takes 0.22 of the CPU time that it takes with a table for
+/// each. Of matrices of 2.5 MB it takes 0.29 of that without tables.
 const WORTH_TABLE: usize = 128 << 10;
 
 /// A histogram of the values of an object, and its matrix in blocks.

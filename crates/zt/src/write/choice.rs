@@ -27,7 +27,7 @@ const QUICK: Effort = Effort::Level(1);
 
 /// Up to this length, a frame that does not shrink costs hardly more than its sample.
 ///
-/// Pays: not measured.
+/// Pays: nothing for weights in bf16: `zt convert --zstd` of 75 MB takes as long with 0 and without samples.
 const UNSAMPLED: usize = 1 << 20;
 
 /// The share of the head that is searched for repetitions over more than a stretch, and the least.

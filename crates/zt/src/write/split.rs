@@ -17,8 +17,6 @@ use crate::write::writer::Writer;
 
 /// Smaller objects stay dense: compression saves less than each plane's entry in the manifest
 /// takes.
-///
-/// Pays: not measured.
 const WORTH_IT: u64 = 16 << 10;
 
 /// Whether the attributes of planes fit beside these.
@@ -29,8 +27,6 @@ fn has_room(attributes: &Attributes) -> bool {
 }
 
 /// Elements that are split at a time. They stay in the core's cache until they are copied.
-///
-/// Pays: not measured.
 const STRETCH: usize = 64 << 10;
 
 impl Writer<'_> {

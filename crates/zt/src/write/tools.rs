@@ -40,7 +40,8 @@ impl Effort {
 
 /// Smaller buffers are cheaper to allocate than to keep.
 ///
-/// Pays: not measured.
+/// Pays: nothing sure: `zt convert --zstd` of 2,000 tensors of 24 KB takes 1.15 of the CPU time of keeping all, and
+/// `--planes` 0.93. To free all takes 1.16 times as much for 75 MB.
 const WORTH_KEEPING: usize = 64 << 10;
 
 impl Tools {

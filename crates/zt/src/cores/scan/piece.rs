@@ -11,8 +11,6 @@ use crate::cores::scratch::Scratch;
 use crate::error::{Error, Result};
 
 /// Frames with more content than this are streamed: as pieces they would take too much memory.
-///
-/// Pays: not measured.
 const LARGEST_FRAME: u64 = 8 << 20;
 
 /// A piece that has been fetched and decoded.

@@ -16,7 +16,7 @@ use crate::write::chain::Chain;
 /// for them: on ext4, 64 MB with a crc32c took 14.5 ms of processor time, and 16.9 ms in pieces of
 /// 256 KiB.
 ///
-/// Pays: not measured.
+/// Pays: nothing where bytes come in pieces: `zt convert` of 75 MB takes as long with 64 KiB and without end.
 const PIECE: usize = 1 << 20;
 
 #[derive(Debug, Clone)]

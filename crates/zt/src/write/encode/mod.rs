@@ -64,7 +64,8 @@ const PAGE: u64 = 4096;
 
 /// Up to this length, sha256 takes less time than another thread needs to start.
 ///
-/// Pays: not measured.
+/// Pays: nothing where bytes come in pieces: `zt convert` of 100,000 tensors of 160 bytes, and of 2,000 of 24 KB,
+/// takes as long with 0 and without end.
 const SHA256_AT_ONCE: usize = 32 << 10;
 
 /// Up to this length, a checksum takes less time than another thread needs to start.
