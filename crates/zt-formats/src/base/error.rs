@@ -108,6 +108,9 @@ pub enum FormatViolation {
         /// What is wrong with it.
         fault: DeltaFault,
     },
+    /// A chunk of `zt.planes/2` is invalid.
+    #[error("a chunk {0}")]
+    Huffman(HuffmanFault),
 }
 
 /// Why the code of a stretch of `zt.delta/1` is invalid, or does not fit its old values.
@@ -132,6 +135,27 @@ pub enum DeltaFault {
     /// A change is too large for its type.
     #[error("has a change that is out of range")]
     Size,
+}
+
+/// Why a chunk of `zt.planes/2` is invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HuffmanFault {
+    /// The first byte is no known kind.
+    #[error("has an unknown kind")]
+    Kind,
+    /// It has more or fewer bytes than its kind and its symbols take.
+    #[error("has the wrong length")]
+    Length,
+    /// The codes are longer than 11 bits, or there are bits that begin no code or several.
+    #[error("has codes that are not complete or too long")]
+    Code,
+    /// A stream does not end with its last symbol.
+    #[error("has a stream of the wrong length")]
+    Stream,
+    /// Bits that mean nothing are not zero.
+    #[error("has padding that is not zero")]
+    Padding,
 }
 
 /// How a length contradicts a shape.
@@ -418,6 +442,7 @@ impl FormatViolation {
             FormatViolation::BoolValue { .. } => "bool-value",
             FormatViolation::DType { .. } => "dtype",
             FormatViolation::Delta { .. } => "delta",
+            FormatViolation::Huffman(_) => "huffman",
         }
     }
 

@@ -22,6 +22,7 @@ use crate::base::signature::Signature;
 /// | `to_dense`, `dense_type` | a dense value | users get the bytes of components |
 /// | `data_roles`, `check_data`, `check_strict` | checks of contents, and of rules for writers only | metadata is checked |
 /// | `row_unit`, `expected_len` | slices, streams, decoding on all cores: rows are cut out of each component | the whole object is decoded |
+/// | `row_unit`, `unit_ends` | the same, if the contents of another component locate the units | |
 /// | `row_unit`, `rows` | the same, if contents such as pointers locate the rows | |
 /// | `is_flat` | runs of single values or blocks, whatever the shape is | runs of rows |
 /// | `slice` | slices that read less than whole rows | whole rows are decoded |
@@ -171,6 +172,19 @@ pub trait ObjectFormat: Send + Sync {
         None
     }
 
+    /// Where the bytes of each row unit end in the component `role`. `None`, the default, if
+    /// [`ObjectFormat::expected_len`] gives it, or nothing does.
+    ///
+    /// The bytes of a unit follow those of the unit before, and the first unit begins at 0.
+    ///
+    /// # Errors
+    ///
+    /// The reader's; Malformed if the lengths break a rule.
+    fn unit_ends(&self, role: &str, reader: &mut dyn ReadParts<'_>) -> Result<Option<Vec<u64>>> {
+        let _ = (role, reader);
+        Ok(None)
+    }
+
     /// The given rows, as an object of this format with the same values; `None` if their bytes
     /// cannot be located. The caller then decodes the whole object, which reports the fault.
     ///
@@ -178,7 +192,8 @@ pub trait ObjectFormat: Send + Sync {
     /// array.
     ///
     /// By default each component is cut at the lengths that [`ObjectFormat::expected_len`] gives
-    /// for the first `rows.start` and the first `rows.end` rows.
+    /// for the first `rows.start` and the first `rows.end` rows, else at
+    /// [`ObjectFormat::unit_ends`].
     ///
     /// # Errors
     ///

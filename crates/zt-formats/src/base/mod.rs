@@ -52,8 +52,8 @@ pub use e8m0::F8E8M0Fnu;
 pub use element::Element;
 pub use elements::Elements;
 pub use error::{
-    AttributeFault, DeltaFault, Error, FormatViolation, IndexBound, Misuse, Result, SizeMismatch,
-    SliceFault, Unsupported,
+    AttributeFault, DeltaFault, Error, FormatViolation, HuffmanFault, IndexBound, Misuse, Result,
+    SizeMismatch, SliceFault, Unsupported,
 };
 pub use float_type::FloatType;
 pub use format::{ObjectFormat, ToObject, View};

@@ -11,6 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::format::ObjectFormat;
 use crate::base::parts::Parts;
 use crate::base::registry::Registry;
+use crate::base::shape::element_count;
 use crate::base::signature::Signature;
 
 /// A reader of the components of one object, which a format asks for the parts that it needs.
@@ -117,7 +118,11 @@ pub(crate) fn rows<'a>(
     reader: &mut dyn ReadParts<'a>,
 ) -> Result<Option<Parts<'a>>> {
     let (whole, registry) = (reader.signature(), reader.registry());
-    let mut shape = if format.is_flat() { vec![0] } else { whole.shape.to_vec() };
+    let mut shape = match element_count(whole.shape) {
+        Some(count) if format.is_flat() => vec![count],
+        _ => whole.shape.to_vec(),
+    };
+    let unit = format.row_unit(&Signature { shape: &shape, ..whole.clone() }, registry);
     let mut byte_len = |role: &str, rows: u64| {
         *shape.first_mut()? = rows;
         let mut up_to = whole.clone();
@@ -127,8 +132,14 @@ pub(crate) fn rows<'a>(
     let mut elements = Vec::new();
     let roles = whole.components.iter().map(|component| component.role);
     for role in roles.filter(|role| format.is_of_value(role, &whole)) {
-        let (Some(start), Some(end)) = (byte_len(role, rows.start), byte_len(role, rows.end))
-        else {
+        let mut cut = (byte_len(role, rows.start), byte_len(role, rows.end));
+        if cut.0.is_none()
+            && let Some(unit) = unit
+            && let Some(ends) = format.unit_ends(role, reader)?
+        {
+            cut = (end_of(&ends, unit, rows.start), end_of(&ends, unit, rows.end));
+        }
+        let (Some(start), Some(end)) = cut else {
             return Ok(None);
         };
         if start > end || end > reader.byte_len(role)? {
@@ -145,4 +156,11 @@ pub(crate) fn rows<'a>(
         attributes: Cow::Borrowed(whole.attributes),
         elements,
     }))
+}
+
+/// The end of the bytes of the first `rows` rows, by the ends of units of `unit` rows.
+fn end_of(ends: &[u64], unit: u64, rows: u64) -> Option<u64> {
+    let units = rows.checked_next_multiple_of(unit)?.checked_div(unit)?;
+    let last = units.checked_sub(1).map(usize::try_from);
+    last.map_or(Some(0), |last| ends.get(last.ok()?).copied())
 }

@@ -7,7 +7,9 @@
 use zt_manifest::{Attributes, DType, Text};
 
 use crate::base::attribute::{self, missing, other_text};
-use crate::base::{FormatViolation, Registry, Result, SizeMismatch, dense_byte_len};
+use crate::base::{
+    Buffer, Elements, FormatViolation, Registry, Result, SizeMismatch, dense_byte_len,
+};
 
 const DTYPE: &str = "dtype";
 const TYPE: &str = "type";
@@ -85,6 +87,13 @@ impl PlaneCodec {
         attributes
     }
 
+    /// The bytes of merged elements, with their type.
+    pub(super) fn elements(&self, bytes: Buffer) -> Elements<'static> {
+        let mut elements = Elements::new(self.dtype, bytes);
+        elements.logical_type.clone_from(&self.logical_type);
+        elements
+    }
+
     /// The dtype of the elements.
     pub const fn dtype(&self) -> DType {
         self.dtype
@@ -145,6 +154,31 @@ impl PlaneCodec {
             2 => merge::<u16, 2>(planes, out),
             4 => merge::<u32, 4>(planes, out),
             _ => merge::<u64, 8>(planes, out),
+        }
+    }
+
+    /// As [`PlaneCodec::merge`], of plane 0 in the last bytes of `out`, and the `others` from their byte
+    /// `first` on. No value is written over a byte of plane 0 that is still needed.
+    pub(super) fn merge_in_place(&self, others: &[&[u8]], first: usize, out: &mut [u8]) {
+        /// Elements at a time, whose byte of plane 0 is copied.
+        const COPIED: usize = 4096;
+        let width = self.plane_count();
+        let count = out.len().strict_div(width);
+        let of_first = out.len().strict_sub(count);
+        let mut copied = [0; COPIED];
+        for start in (0..count).step_by(COPIED) {
+            let len = COPIED.min(count.strict_sub(start));
+            let part = |start: usize| start..start.strict_add(len);
+            let copied = copied.get_mut(..len).unwrap_or_default();
+            let bytes = out.get(part(of_first.strict_add(start))).unwrap_or_default();
+            copied.copy_from_slice(bytes);
+            let mut planes = [&*copied; 8];
+            for (plane, other) in planes.iter_mut().skip(1).zip(others) {
+                *plane = other.get(part(first.strict_add(start))).unwrap_or_default();
+            }
+            let values = start.strict_mul(width)..start.strict_add(len).strict_mul(width);
+            let planes = planes.get(..width).unwrap_or_default();
+            self.merge(planes, out.get_mut(values).unwrap_or_default());
         }
     }
 }

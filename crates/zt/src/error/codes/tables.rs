@@ -20,6 +20,7 @@ errors! {
     DUPLICATE_NAME "duplicate-name": Caller, "A writer or a merge was given a name, or a role, for the second time.", "Rename one of them, or choose one: `--on-duplicate`. `--exclude 2:NAME` leaves out the one of the second input.";
     ENCODING "encoding": File, "A component's encoding is neither `raw` nor `zstd` in exactly this spelling.", "Report it to the file's writer.";
     HEADER "header": File, "The header of a file of another kind than `.zt` breaks a rule of that kind.", "Download or copy it again, or report it to the file's writer.";
+    HUFFMAN "huffman": File, "A chunk of codes of `zt.planes/2` is invalid.", "Fetch it again, or report it to the file's writer.";
     INDEX_DTYPE "index-dtype": File, "The indices of a sparse object are not integers.", "Report it to the file's writer.";
     INDEX_VALUE "index-value": File, "An index is negative or not below its bound; or a row pointer decreases, does not start at 0, or does not end at the number of values.", "Fetch it again, or report it to the file's writer.";
     INTERRUPTED "interrupted": Caller, "The user or a cancelled progress callback stopped the work.", "Start it again.";
