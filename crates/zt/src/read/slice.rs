@@ -24,6 +24,7 @@ impl<'f> Tensor<'f> {
     /// | `dense`, `zt.planes/1`, `zt.i4/1` and its kin | the bytes around the runs of the part; of compressed components, the frames they are in |
     /// | `sparse_csr`, `sparse_coo` | as [`Csr::read_part`] and [`Coo::read_part`] say |
     /// | `quantized_group`, `gguf.*` | the values from the first to the last of the part, and others as far as they share a group, a block or a word |
+    /// | `zt.planes/2` | the lengths of all chunks, the chunks that hold the values from the first to the last of the part, and their bytes of the other planes |
     /// | `quantized_4bit` | the rows of the first dimension from the first to the last of the part |
     /// | of your own | what [`ObjectFormat::slice`] or [`ObjectFormat::rows`] reads |
     /// | others | all: they are made dense as a whole first |

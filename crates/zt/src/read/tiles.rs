@@ -1,5 +1,6 @@
-//! Objects whose components have a fixed number of bytes for every value, such as `zt.planes/1`. They are
-//! decoded on all cores, straight into their place.
+//! Objects whose components have a fixed number of bytes for every value, such as `zt.planes/1`, or known
+//! bytes for every so many values, such as `zt.planes/2`. They are decoded on all cores, straight into their
+//! place.
 //!
 //! ```text
 //! plane0  [frame][frame][frame]...   a tile: one frame of each compressed component, as many raw
@@ -10,8 +11,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use zt_container::memory::{in_memory, resize};
-use zt_container::{Span, check_declared};
-use zt_formats::{Buffer, Dense, ObjectFormat, Parts, View};
+use zt_container::{Encoding, Span, check_declared};
+use zt_formats::{Buffer, Dense, ObjectFormat, Parts, Signature, View};
 use zt_manifest::ByteOrder;
 
 use crate::cores::announce::announce_all;
@@ -19,11 +20,12 @@ use crate::cores::ledger::Ledger;
 use crate::cores::parallel;
 use crate::cores::pieces::Pieces;
 use crate::cores::scratch::Scratch;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::file::tensor::{BELIEVED_RATIO, Located, Tensor, elements_in};
 use crate::read::dense::Value;
 use crate::read::dense_reader::Units;
-use crate::read::slice::per_value;
+use crate::read::roles::RolesReader;
+use crate::read::slice::{per_value, row_unit};
 
 /// Below so many bytes, waking other cores costs more than they save.
 ///
@@ -57,10 +59,35 @@ pub(crate) struct Tiled<'f> {
 /// A component.
 struct Plane<'f> {
     part: Located<'f>,
-    /// Bytes that it has for each value.
-    width: u64,
+    place: Place,
     pieces: Pieces<'f>,
     verify: bool,
+}
+
+/// Where values lie in a component.
+enum Place {
+    /// Each value has so many bytes.
+    Each(u64),
+    /// So many values have bytes that end here.
+    Units(u64, Vec<u64>),
+}
+
+impl Place {
+    /// The bytes of the first values, which are whole units; `None` if there are none.
+    fn end(&self, values: u64) -> Option<u64> {
+        match self {
+            Place::Each(width) => values.checked_mul(*width),
+            Place::Units(unit, ends) => {
+                let last = values.div_ceil(*unit).checked_sub(1);
+                last.map_or(Some(0), |last| ends.get(usize::try_from(last).ok()?).copied())
+            }
+        }
+    }
+
+    /// As [`Place::end`], for values of the object: the end of all of them is known.
+    fn at(&self, values: u64) -> u64 {
+        self.end(values).unwrap_or_default()
+    }
 }
 
 /// The bytes of a value that is made in tiles, by the metadata alone; `None` where there may be no tiles,
@@ -70,23 +97,75 @@ pub(crate) fn believed_value_len(tensor: &Tensor<'_>, format: &dyn ObjectFormat)
         return None;
     }
     let count = tensor.element_count()?;
-    // Of all components together: a plane of zeros takes next to nothing.
-    let (mut byte_len, mut stored) = (0u64, 0u64);
-    for (part, width) in per_value(tensor, format)? {
-        let blob = &part.component.blob;
-        byte_len = byte_len.checked_add(blob.decoded_len?)?;
-        stored = stored.checked_add(blob.span.byte_len())?;
-        if count.checked_mul(width) != blob.decoded_len {
-            return None;
-        }
-    }
-    if byte_len > stored.saturating_mul(BELIEVED_RATIO) {
-        return None;
-    }
     let (dtype, logical_type) = tensor.dense_type()?;
     let value_len = tensor.value_len(dtype, logical_type.as_deref());
-    let is_value = count.checked_mul(value_len as u64) == Some(byte_len);
-    (is_value && byte_len >= WORTH_IT).then_some(byte_len)
+    let byte_len = count.checked_mul(value_len as u64)?;
+    // Of all components together: a plane of zeros takes next to nothing.
+    let stored = if let Some(parts) = per_value(tensor, format) {
+        let (mut decoded, mut stored) = (0u64, 0u64);
+        for (part, width) in parts {
+            let blob = &part.component.blob;
+            decoded = decoded.checked_add(blob.decoded_len?)?;
+            stored = stored.checked_add(blob.span.byte_len())?;
+            if count.checked_mul(width) != blob.decoded_len {
+                return None;
+            }
+        }
+        (decoded == byte_len).then_some(stored)?
+    } else {
+        unit_of(tensor, format, count)?;
+        let spans = of_value(tensor, format).map(|part| part.component.blob.span.byte_len());
+        spans.fold(0, u64::saturating_add)
+    };
+    let is_believed = byte_len <= stored.saturating_mul(BELIEVED_RATIO);
+    (is_believed && byte_len >= WORTH_IT).then_some(byte_len)
+}
+
+/// The values whose bytes the format locates, by its metadata and by what it reads.
+fn unit_of(tensor: &Tensor<'_>, format: &dyn ObjectFormat, count: u64) -> Option<u64> {
+    let is_cut = format.is_flat() && format.is_for_compression();
+    row_unit(tensor, format, &[count]).filter(|unit| is_cut && *unit > 1)
+}
+
+fn of_value<'f>(
+    tensor: &Tensor<'f>,
+    format: &dyn ObjectFormat,
+) -> impl Iterator<Item = Located<'f>> {
+    let signature = Signature::of(tensor.object());
+    tensor.located().filter(move |part| format.is_of_value(part.role, &signature))
+}
+
+/// The components, and where their values lie, in units of so many values; `None` where the format does not
+/// locate them.
+fn places<'f>(
+    tensor: &Tensor<'f>,
+    format: &'f dyn ObjectFormat,
+    count: u64,
+) -> Option<(u64, Vec<(Located<'f>, Place)>)> {
+    if let Some(parts) = per_value(tensor, format) {
+        let parts = parts.into_iter().map(|(part, width)| (part, Place::Each(width)));
+        return Some((1, parts.collect()));
+    }
+    let unit = unit_of(tensor, format, count)?;
+    let signature = Signature::of(tensor.object());
+    let len = |role: &str, count: u64| {
+        let (signature, shape) = (signature.clone(), [count]);
+        format.expected_len(role, &Signature { shape: &shape, ..signature }, tensor.registry())
+    };
+    let mut places = Vec::new();
+    for part in of_value(tensor, format) {
+        if let Some(width) = len(part.role, 1)
+            && len(part.role, count) == width.checked_mul(count)
+        {
+            places.push((part, Place::Each(width)));
+            continue;
+        }
+        // If they break a rule, the whole object is read, which compares the digests first.
+        let ends =
+            RolesReader::read(tensor, Vec::new(), |parts| format.unit_ends(part.role, parts));
+        places.push((part, Place::Units(unit, ends.ok()??)));
+    }
+    Some((unit, places))
 }
 
 impl<'f> Tiled<'f> {
@@ -95,19 +174,21 @@ impl<'f> Tiled<'f> {
         let Some(value) = Value::of(tensor, format)? else {
             return Ok(None);
         };
-        let Some((parts, count)) = per_value(tensor, format).zip(tensor.element_count()) else {
+        let count = tensor.element_count();
+        let worth_it = |count: &u64| count.checked_mul(value.byte_len) >= Some(WORTH_IT);
+        let Some(count) = count.filter(worth_it) else {
+            return Ok(None);
+        };
+        let byte_len = count.strict_mul(value.byte_len);
+        let Some((unit, parts)) = places(tensor, format, count) else {
             return Ok(None);
         };
         announce_all(&parts, |(part, _)| (tensor.source(*part), part.component.blob.span));
-        let planes = parts.into_iter().map(|(part, width)| Plane::of(tensor, part, width, count));
+        let planes = parts.into_iter().map(|(part, place)| Plane::of(tensor, part, place, count));
         let Some(planes) = planes.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
-        let byte_len = count.checked_mul(value.byte_len);
-        let Some(byte_len) = byte_len.filter(|len| *len >= WORTH_IT) else {
-            return Ok(None);
-        };
-        let tiled = Tiled { value, ends: tile_ends(&planes, count), planes, byte_len };
+        let tiled = Tiled { value, ends: tile_ends(&planes, unit, count), planes, byte_len };
         let is_too_long = |at| tiled.tile(at).byte_len() > TILE_MAX;
         Ok((!(0..tiled.ends.len()).any(is_too_long)).then_some(tiled))
     }
@@ -176,7 +257,7 @@ impl<'f> Tiled<'f> {
         ledgers: &[Ledger<'_>],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let len = |plane: &Plane<'_>| plane.width.strict_mul(tile.byte_len());
+        let len = |plane: &Plane<'_>| plane.bytes(tile).byte_len();
         let mut contents = std::mem::take(&mut scratch.content);
         resize(&mut contents, self.planes.iter().map(len).fold(0, u64::strict_add))?;
         let mut room = &mut contents[..];
@@ -192,9 +273,17 @@ impl<'f> Tiled<'f> {
             attributes: Cow::Borrowed(self.value.tensor.attributes()),
             elements,
         };
-        self.value.make(parts, out)?;
+        self.value.make(parts, out).map_err(|error| self.explained(error))?;
         scratch.content = contents;
         Ok(())
+    }
+
+    /// A wrong digest explains contents that break a rule, so it is reported instead (§6).
+    fn explained(&self, error: Error) -> Error {
+        let verify = |plane: &Plane<'_>| self.value.tensor.verify(plane.part.role).err();
+        let mut planes = self.planes.iter().filter(|plane| plane.verify);
+        let digest = planes.find_map(verify).filter(|_| error.kind() == ErrorKind::Malformed);
+        digest.unwrap_or(error)
     }
 
     fn blame(&self, error: Error, plane: &Plane<'_>) -> Error {
@@ -222,7 +311,12 @@ impl<'f> Tiled<'f> {
 
 impl<'f> Plane<'f> {
     /// `None` if its bytes are not those of `count` values as they are stored, piece by piece.
-    fn of(tensor: &Tensor<'f>, part: Located<'f>, width: u64, count: u64) -> Result<Option<Self>> {
+    fn of(
+        tensor: &Tensor<'f>,
+        part: Located<'f>,
+        place: Place,
+        count: u64,
+    ) -> Result<Option<Self>> {
         let blob = &part.component.blob;
         let blame = |error| tensor.blame(error, part);
         check_declared(blob, tensor.limits()).map_err(blame)?;
@@ -230,23 +324,29 @@ impl<'f> Plane<'f> {
         let is_turned = is_wide && part.component.byte_order == ByteOrder::Big;
         // The format has checked the length, if the file declares it.
         let len = tensor.decoded_len_of(part)?;
-        let is_whole = blob.decoded_len.is_some() && count.checked_mul(width) == Some(len);
-        if is_turned || !is_whole {
+        let is_whole = blob.decoded_len.is_some() && place.end(count) == Some(len);
+        // A frame may end within a unit.
+        let is_apart = matches!(place, Place::Each(_)) || blob.encoding == Encoding::Raw;
+        if is_turned || !is_whole || !is_apart {
             return Ok(None);
         }
         let pieces = Pieces::of(tensor.source(part), blob).map_err(blame)?;
         let verify = tensor.must_verify(part);
-        Ok(pieces.map(|pieces| Plane { part, width, pieces, verify }))
+        Ok(pieces.map(|pieces| Plane { part, place, pieces, verify }))
     }
 
     fn ledger(&self) -> Ledger<'f> {
         Ledger::of(&self.part.component.blob, self.verify)
     }
 
+    /// The decoded bytes of a tile.
+    fn bytes(&self, tile: Span) -> Span {
+        Span::exact_between(self.place.at(tile.offset()), self.place.at(tile.end()))
+    }
+
     fn stored(&self, tile: Span) -> Span {
         let blob = self.part.component.blob.span;
-        let at = |value: u64| value.strict_mul(self.width);
-        let tile = Span::exact_between(at(tile.offset()), at(tile.end()));
+        let tile = self.bytes(tile);
         let Some(frames) = self.pieces.frames() else {
             let start = blob.offset().strict_add(tile.offset());
             return Span::exact(start, tile.byte_len());
@@ -268,13 +368,18 @@ fn take<'b>(rest: &mut &'b mut [u8], len: usize) -> &'b mut [u8] {
     rest.split_off_mut(..len).unwrap_or_default()
 }
 
-/// The ends of the tiles of `count` values: every compressed component has the end of a frame where one ends.
-fn tile_ends(planes: &[Plane<'_>], count: u64) -> Vec<u64> {
+/// The ends of the tiles of `count` values, which are whole units: every compressed component has the end of a
+/// frame where one ends.
+fn tile_ends(planes: &[Plane<'_>], unit: u64, count: u64) -> Vec<u64> {
     let framed = planes.iter();
-    let mut framed = framed.filter_map(|plane| Some((plane.width, plane.pieces.frames()?)));
+    let mut framed = framed.filter_map(|plane| match plane.place {
+        Place::Each(width) => Some((width, plane.pieces.frames()?)),
+        Place::Units(..) => None,
+    });
     let Some((width, frames)) = framed.next() else {
-        let tiles = 1..=count.div_ceil(RAW_TILE);
-        return tiles.map(|tile| tile.strict_mul(RAW_TILE).min(count)).collect();
+        let len = RAW_TILE.checked_next_multiple_of(unit).unwrap_or(count);
+        let tiles = 1..=count.div_ceil(len);
+        return tiles.map(|tile| tile.saturating_mul(len).min(count)).collect();
     };
     let ends = frames.iter().map(|frame| frame.content.end());
     let ends = ends.filter(|end| end.is_multiple_of(width));
@@ -287,6 +392,7 @@ fn tile_ends(planes: &[Plane<'_>], count: u64) -> Vec<u64> {
         };
         ends.retain(|end| is_end(*end));
     }
+    ends.retain(|end| end.is_multiple_of(unit) || *end == count);
     let mut start = 0u64;
     // Shorter ones are not worth the bookkeeping; the frames of every component end at `count`.
     ends.retain(|end| {
