@@ -224,7 +224,7 @@ pub(crate) fn add(
     }
     line.begin(value.byte_len());
     match value {
-        Incoming::Dense(array) if array.byte_len() > PIECE && !writer.writes_planes() => {
+        Incoming::Dense(array) if array.byte_len() > PIECE && writer.planes().is_none() => {
             let mut object = writer.begin(name, &array.shape(), "dense")?;
             if let Some(options) = options {
                 object = object.options(options);

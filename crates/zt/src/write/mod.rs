@@ -13,7 +13,8 @@
 //! | `choice` | compress or not: the decision by a sample |
 //! | `chain`, `tools` | sha256 beside the writing; memory and compressors that are used again |
 //! | `copy`, `by_system` | whole objects of another file; bytes that the system copies |
-//! | `share`, `split` | components that share a blob; dense objects stored as `zt.planes/1` |
+//! | `share` | components that share a blob |
+//! | `split`, `coded` | dense objects stored as `zt.planes/1` or `zt.planes/2`; plane 0 of the latter |
 //! | `directory` | the objects of the new file, by name |
 //!
 //! It knows the rooms `error`, `cores`, `disk` and `file`: an object can be copied from another file.
@@ -23,6 +24,7 @@
 mod by_system;
 mod chain;
 mod choice;
+mod coded;
 pub(crate) mod component;
 mod copy;
 pub(crate) mod directory;

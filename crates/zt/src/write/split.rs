@@ -1,14 +1,16 @@
-//! Dense objects written as `zt.planes/1`.
+//! Dense objects written as `zt.planes/1` or `zt.planes/2`.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use zt_container::Limits;
 use zt_container::codec::SINGLE_FRAME_MAX;
-use zt_formats::{Bytes, Dense, NewObject, PlaneCodec, Planes, SizeMismatch, View, dense_byte_len};
+use zt_formats::{
+    Bytes, Dense, NewObject, PlaneCodec, PlaneCoding, SizeMismatch, View, dense_byte_len,
+};
 use zt_manifest::{Attributes, DType, Object};
 
 use crate::error::Result;
-use crate::write::component::ComponentWriter;
+use crate::write::coded::Coder;
 use crate::write::encode::{Content as Lent, Lending, Placed};
 use crate::write::object::ObjectWriter;
 use crate::write::options::ObjectOptions;
@@ -30,9 +32,10 @@ fn has_room(attributes: &Attributes) -> bool {
 const STRETCH: usize = 64 << 10;
 
 impl Writer<'_> {
-    /// Whether dense objects are written as planes: [`WriteOptions::planes`](crate::WriteOptions::planes).
-    pub const fn writes_planes(&self) -> bool {
-        self.writes_planes
+    /// How dense objects are written as planes: [`WriteOptions::planes`](crate::WriteOptions::planes).
+    /// `None` if they stay dense.
+    pub const fn planes(&self) -> Option<PlaneCoding> {
+        self.planes
     }
 
     /// How a dense object of this kind is written as planes; `None` if it stays dense.
@@ -66,7 +69,7 @@ impl Writer<'_> {
             let attributes = new.attributes.as_ref();
             self.planes_of(&new.shape, data.dtype, data.logical_type(), attributes)
         };
-        (is_dense && self.writes_planes).then(codec).flatten()
+        (is_dense && self.planes.is_some()).then(codec).flatten()
     }
 
     /// `None` unless components are shared.
@@ -94,13 +97,17 @@ impl Writer<'_> {
         let shares = self.shares.as_ref().zip(key.as_ref());
         let earlier = shares.and_then(|(shares, key)| shares.split.get(key));
         let earlier = earlier.cloned();
-        let object = Object::new(new.shape.to_vec(), Planes::FORMAT);
+        let coding = self.planes.unwrap_or_default();
+        let object = Object::new(new.shape.to_vec(), coding.format());
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = &new.attributes {
             object.set_attributes(attributes.clone())?;
         }
         match earlier {
-            Some(planes) => object.place_planes(codec, planes)?,
+            Some(planes) => {
+                object.add_attributes(codec.to_attributes());
+                object.place_planes(&coding.roles(codec), planes)?;
+            }
             None => {
                 let mut data = new.components.iter();
                 data.try_for_each(|(_, data)| object.split(codec, &data.bytes))?;
@@ -123,7 +130,7 @@ impl Writer<'_> {
         options: &ObjectOptions,
         lending: &mut Lending<'_, 'm>,
     ) -> Result<()> {
-        let object = Object::new(new.shape.into_owned(), Planes::FORMAT);
+        let object = Object::new(new.shape.into_owned(), PlaneCoding::Plain.format());
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = new.attributes {
             object.set_attributes(attributes)?;
@@ -136,7 +143,7 @@ impl Writer<'_> {
 }
 
 impl ObjectWriter<'_, '_> {
-    /// Writes all components of an object of `zt.planes/1`, and the attributes with its type.
+    /// Writes all components of an object of `zt.planes/1` or `zt.planes/2`, and the attributes with its type.
     ///
     /// `pass` is called for each plane. Each call writes all elements of the dense value,
     /// little-endian, so only one component needs memory at a time.
@@ -172,23 +179,45 @@ impl ObjectWriter<'_, '_> {
         mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()> {
         self.add_attributes(codec.to_attributes());
+        self.coded_plane(codec, &mut pass)?;
         // This decides only the placement. The object's end checks the length against the shape.
         let len = self.plane_len(codec);
-        for (plane, role) in codec.roles().iter().enumerate() {
+        for (plane, role) in codec.roles().iter().enumerate().skip(self.coded_count()) {
             let mut component = self.component(*role, DType::U8, None)?;
             component.expect_len(len);
-            let mut splitter = Splitter {
-                codec,
-                plane,
-                partial: Vec::new(),
-                split: vec![0; STRETCH],
-                component: &mut component,
-            };
-            pass(&mut splitter)?;
-            splitter.finish()?;
+            Splitter::split_all(codec, plane, &mut component, &mut pass)?;
             component.finish()?;
         }
         Ok(())
+    }
+
+    /// The planes that are not components of bytes.
+    fn coded_count(&self) -> usize {
+        let coding = PlaneCoding::from_format(&self.state.object.format);
+        usize::from(coding == Some(PlaneCoding::Huffman))
+    }
+
+    /// Writes the codes of plane 0, if the format has them. They are raw: nothing is left to compress.
+    fn coded_plane(
+        &mut self,
+        codec: &PlaneCodec,
+        pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
+    ) -> Result<()> {
+        if self.coded_count() == 0 {
+            return Ok(());
+        }
+        let [codes, lengths] = PlaneCoding::CODED;
+        self.keep_codes_raw();
+        let expected = self.plane_len(codec) >> 1;
+        let mut component = self.component(codes, DType::U8, None)?;
+        component.expect_len(expected);
+        let mut coder = Coder::new(&mut component);
+        Splitter::split_all(codec, 0, &mut coder, pass)?;
+        let of_chunks = coder.finish()?;
+        component.finish()?;
+        let mut component = self.component(lengths, DType::U32, None)?;
+        component.write_all(&of_chunks)?;
+        component.finish()
     }
 
     /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
@@ -198,6 +227,7 @@ impl ObjectWriter<'_, '_> {
             return self.planes(codec, |out| Ok(out.write_all(elements)?));
         }
         let workers = Arc::clone(&self.writer.encoder.workers);
+        self.coded_plane(codec, |out| Ok(out.write_all(elements)?))?;
         workers.scope(usize::MAX, |scope| {
             let mut lending = Lending::begin(&mut self.writer.encoder, scope)?;
             self.lend_planes(codec, Bytes::Borrowed(elements), &mut lending)?;
@@ -216,7 +246,9 @@ impl ObjectWriter<'_, '_> {
         let byte_len = elements.len().strict_div(width);
         let shared = Arc::new((codec.clone(), elements));
         let mut placed = Vec::with_capacity(width);
-        for (plane, role) in codec.roles().iter().enumerate() {
+        let roles = codec.roles();
+        let coded = self.coded_count();
+        for (plane, role) in roles.iter().enumerate().skip(coded) {
             let shared = Arc::clone(&shared);
             let fill = move |start: usize, out: &mut [u8]| {
                 let (codec, elements) = &*shared;
@@ -226,14 +258,14 @@ impl ObjectWriter<'_, '_> {
             let (content, options) = (Lent::Made(byte_len, Arc::new(fill)), self.options_of(role));
             placed.push(lending.store(&mut self.writer.encoder, &content, options)?);
         }
-        self.place_planes(codec, placed)
+        self.add_attributes(codec.to_attributes());
+        self.place_planes(roles.get(coded..).unwrap_or_default(), placed)
     }
 
-    /// Writes the planes of `codec` to known places, and the attributes with its type.
-    fn place_planes(&mut self, codec: &PlaneCodec, planes: Vec<Placed>) -> Result<()> {
-        self.add_attributes(codec.to_attributes());
-        for (role, placed) in codec.roles().iter().zip(planes) {
-            self.component(*role, DType::U8, None)?.place(placed);
+    /// Writes components to known places.
+    fn place_planes(&mut self, roles: &[&'static str], planes: Vec<Placed>) -> Result<()> {
+        for (role, placed) in roles.iter().zip(planes) {
+            self.component(*role, PlaneCoding::dtype_of(role), None)?.place(placed);
         }
         Ok(())
     }
@@ -255,24 +287,40 @@ impl ObjectWriter<'_, '_> {
     /// As [`ComponentWriter::share`].
     pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
         self.add_attributes(codec.to_attributes());
-        for role in codec.roles() {
-            self.component(*role, DType::U8, None)?.share(object, role)?;
+        let coding = PlaneCoding::from_format(&self.state.object.format).unwrap_or_default();
+        for role in coding.roles(codec) {
+            self.component(role, PlaneCoding::dtype_of(role), None)?.share(object, role)?;
         }
         Ok(())
     }
 }
 
 /// Takes elements and writes one plane of them.
-struct Splitter<'s, 'o, 'a, 'w> {
+struct Splitter<'s, W> {
     codec: &'s PlaneCodec,
     plane: usize,
     /// The beginning of an element that is not complete.
     partial: Vec<u8>,
     split: Vec<u8>,
-    component: &'s mut ComponentWriter<'o, 'a, 'w>,
+    /// Elements that were written.
+    count: u64,
+    out: &'s mut W,
 }
 
-impl Splitter<'_, '_, '_, '_> {
+impl<'s, W: Write + Send> Splitter<'s, W> {
+    /// Writes a plane of what `pass` writes.
+    fn split_all(
+        codec: &'s PlaneCodec,
+        plane: usize,
+        out: &'s mut W,
+        mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
+    ) -> Result<()> {
+        let (partial, split) = (Vec::new(), vec![0; STRETCH]);
+        let mut splitter = Splitter { codec, plane, partial, split, count: 0, out };
+        pass(&mut splitter)?;
+        splitter.finish()
+    }
+
     /// Refuses an incomplete element at the end. It would be in no plane, and the plane could have
     /// the right length without it.
     fn finish(self) -> Result<()> {
@@ -280,8 +328,7 @@ impl Splitter<'_, '_, '_, '_> {
             return Ok(());
         }
         let value_len = self.codec.plane_count() as u64;
-        let byte_len =
-            self.component.written().strict_mul(value_len).strict_add(self.partial.len() as u64);
+        let byte_len = self.count.strict_mul(value_len).strict_add(self.partial.len() as u64);
         let partial = SizeMismatch::Partial { byte_len, value_len };
         let role = self.codec.roles().get(self.plane).copied();
         Err(partial.of(role.unwrap_or_default()).into())
@@ -293,13 +340,14 @@ impl Splitter<'_, '_, '_, '_> {
             let out = self.split.get_mut(..stretch.len().strict_div(width));
             let out = out.unwrap_or_default();
             self.codec.split(self.plane, stretch, out);
-            self.component.write_all(out)?;
+            self.out.write_all(out)?;
+            self.count = self.count.strict_add(out.len() as u64);
         }
         Ok(())
     }
 }
 
-impl Write for Splitter<'_, '_, '_, '_> {
+impl<W: Write + Send> Write for Splitter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let width = self.codec.plane_count();
         let mut rest = bytes;

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use zt_container::LimitExceeded;
 use zt_container::codec::{FRAME_CONTENT, FrameCompressor, SINGLE_FRAME_MAX};
+use zt_formats::HuffmanEncoder;
 
 use crate::cores::work::lock;
 use crate::error::Result;
@@ -17,6 +18,7 @@ pub(crate) const BACKLOG: usize = 64 << 20;
 pub(crate) struct Tools {
     buffers: Mutex<Vec<Vec<u8>>>,
     compressors: Mutex<Vec<(Effort, FrameCompressor)>>,
+    coders: Mutex<Vec<HuffmanEncoder>>,
     /// The largest number of each that is kept.
     kept: usize,
 }
@@ -51,6 +53,7 @@ impl Tools {
         Tools {
             buffers: Mutex::default(),
             compressors: Mutex::default(),
+            coders: Mutex::default(),
             kept: threads.saturating_mul(8).saturating_add(BACKLOG / FRAME_CONTENT),
         }
     }
@@ -110,6 +113,17 @@ impl Tools {
             compressors.push((effort, compressor));
         }
         Ok(frame)
+    }
+
+    /// The chunk of these symbols.
+    pub(crate) fn code(&self, symbols: Vec<u8>) -> Result<Vec<u8>> {
+        let mut chunk = self.buffer(symbols.len().strict_add(1))?;
+        let coder = lock(&self.coders).pop();
+        let mut coder = coder.map_or_else(HuffmanEncoder::new, Ok)?;
+        coder.encode(&symbols, &mut chunk);
+        lock(&self.coders).push(coder);
+        self.give_back(symbols);
+        Ok(chunk)
     }
 
     fn compressor(&self, effort: Effort) -> Result<FrameCompressor> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use zt_container::{Blob, ContainerWriter, Limits, repeated};
-use zt_formats::{NewObject, ObjectFormat, Parts, Registry, ToObject, check_bools};
+use zt_formats::{NewObject, ObjectFormat, Parts, PlaneCoding, Registry, ToObject, check_bools};
 use zt_manifest::{Attributes, DType, Fields, Object, Text, check_component_count};
 
 use crate::cores::debug;
@@ -51,8 +51,8 @@ pub(crate) use crate::write::sink::{Sink, Tail};
 pub struct Writer<'w> {
     pub(crate) encoder: Encoder<Sink<'w>>,
     pub(crate) options: ComponentOptions,
-    /// Whether dense objects are split into planes if possible.
-    pub(crate) writes_planes: bool,
+    /// How dense objects are split into planes, if possible.
+    pub(crate) planes: Option<PlaneCoding>,
     pub(crate) registry: Registry,
     attributes: Option<Attributes>,
     extra: Attributes,
@@ -200,7 +200,7 @@ impl<'w> Writer<'w> {
             encoder: Encoder::new(container, alignment, chunks, options.threads)?,
             options: options.component(),
             keeps: options.keeps(),
-            writes_planes: options.planes,
+            planes: options.planes,
             registry: options.registry.unwrap_or_else(crate::file::open::registry),
             attributes: None,
             extra: Attributes::new(),
@@ -285,7 +285,8 @@ impl<'w> Writer<'w> {
         objects: impl IntoIterator<Item = (N, &'o T)>,
     ) -> Result<()> {
         let mut objects = objects.into_iter();
-        if self.shares.is_some() {
+        // Where the chunks of a plane end is known once they are coded.
+        if self.shares.is_some() || self.planes == Some(PlaneCoding::Huffman) {
             return objects.try_for_each(|(name, object)| self.add(name.as_ref(), object));
         }
         let workers = Arc::clone(&self.encoder.workers);
@@ -328,11 +329,13 @@ impl<'w> Writer<'w> {
     /// compressed unless an option chooses, because raw components of it are only slower to read.
     pub(crate) fn options_for(&self, format: &str) -> ObjectOptions {
         let mut options = self.options;
+        let is_coded = PlaneCoding::from_format(format) == Some(PlaneCoding::Huffman);
         let format = self.registry.format(format);
         if self.keeps.encoding && format.is_some_and(ObjectFormat::is_for_compression) {
             options.compression = Compression::Auto;
         }
-        options.into()
+        let options = ObjectOptions::from(options);
+        if is_coded { options.with_raw_codes() } else { options }
     }
 
     /// Adds an object, with a copy of its components unless they are lent.

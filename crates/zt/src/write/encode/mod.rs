@@ -86,7 +86,7 @@ pub(crate) struct Encoder<W> {
     /// The algorithm of chunk digests, if there are any.
     chunks: Option<DigestAlgorithm>,
     pub(crate) workers: Arc<Workers>,
-    tools: Arc<Tools>,
+    pub(crate) tools: Arc<Tools>,
     chains: Chains,
     queue: Queue<'static>,
     /// The limit of bytes of content in a queue.
