@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use zt::foreign::Kind;
+use zt::formats::PlaneCoding;
 use zt::{Compression, DEFAULT_LEVEL, DigestAlgorithm, WriteOptions};
 use zt_convert::ZT;
 
@@ -27,9 +28,16 @@ pub(crate) struct WriteArgs {
     #[arg(long, conflicts_with_all = ["zstd", "planes"], hide_short_help = true)]
     raw: bool,
     /// Split floating-point tensors into planes of bytes, which compress better and lose nothing;
-    /// --zstd=auto is then the default
-    #[arg(long)]
-    planes: bool,
+    /// --zstd=auto is then the default. With `huffman`, files are read faster, by fewer readers
+    #[arg(
+        long,
+        value_name = "CODING",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "zstd",
+        value_enum
+    )]
+    planes: Option<Planes>,
     /// Digest to store for each component [default: as in the input, or crc32c]
     #[arg(long, value_enum, hide_short_help = true)]
     digest: Option<Digest>,
@@ -62,6 +70,24 @@ enum Digest {
     None,
 }
 
+/// The value of `--planes`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Planes {
+    /// `zt.planes/1`
+    Zstd,
+    /// `zt.planes/2`
+    Huffman,
+}
+
+impl Planes {
+    const fn coding(self) -> PlaneCoding {
+        match self {
+            Planes::Zstd => PlaneCoding::Plain,
+            Planes::Huffman => PlaneCoding::Huffman,
+        }
+    }
+}
+
 impl Digest {
     const fn algorithm(self) -> Option<DigestAlgorithm> {
         match self {
@@ -92,7 +118,7 @@ impl WriteArgs {
         let given = [
             ("--zstd", self.zstd.is_some()),
             ("--raw", self.raw),
-            ("--planes", self.planes),
+            ("--planes", self.planes.is_some()),
             ("--digest", self.digest.is_some()),
             ("--chunk-digests", self.chunk_digests.is_some()),
             ("--align", self.align.is_some()),
@@ -104,8 +130,8 @@ impl WriteArgs {
 
     fn options(&self) -> WriteOptions {
         let mut options = WriteOptions::new().threads(self.jobs.threads());
-        if self.planes {
-            options = options.planes();
+        if let Some(planes) = self.planes {
+            options = options.planes_in(planes.coding());
         }
         if self.raw {
             options = options.compression(Compression::None);

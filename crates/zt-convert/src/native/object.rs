@@ -5,11 +5,10 @@
 use std::ops::ControlFlow;
 
 use zt::foreign::ReadAhead;
-use zt::formats::{PlaneCodec, View, dense_byte_len};
+use zt::formats::{PlaneCodec, PlaneCoding, dense_byte_len};
 use zt::manifest::Text;
 use zt::{
-    Component, ComponentWriter, DType, Encoding, Error, ObjectWriter, Planes, Progress, Result,
-    Tensor,
+    Component, ComponentWriter, DType, Encoding, Error, ObjectWriter, Progress, Result, Tensor,
 };
 use zt_foreign::{DATA, Fault, Incoming, Job, Outgoing, Treatment, Written};
 
@@ -31,6 +30,9 @@ pub fn write_objects<'i>(
     let mut planned = Vec::with_capacity(objects.len());
     for incoming in objects {
         let mut object = Outgoing::new(incoming);
+        if is_coded_anew(&object, writer) {
+            object.decode();
+        }
         if options.dense && !object.is_dense() && !object.decode() {
             let format = object.tensor.format().to_owned();
             job.forgive(Fault::NoDenseValue { format }, Some(object.name()));
@@ -159,7 +161,9 @@ impl<'i> Storing<'_, 'i> {
         ///
         /// Pays: not measured.
         const KEPT: u64 = 64 << 20;
-        let mut out = begin(object, writer, Planes::FORMAT)?;
+        let own = PlaneCoding::from_format(object.tensor.format());
+        let coding = writer.planes().or(own).unwrap_or_default();
+        let mut out = begin(object, writer, coding.format())?;
         let missing = match self.shares.search(Unit::planes(object)) {
             Err(missing) => missing,
             Ok(seen) => {
@@ -217,6 +221,17 @@ impl<'i> Storing<'_, 'i> {
     }
 }
 
+/// Whether these are planes of another coding than the writer's. With other components or fields, they stay.
+fn is_coded_anew(object: &Outgoing<'_>, writer: &zt::Writer<'_>) -> bool {
+    let coding = PlaneCoding::from_format(object.tensor.format());
+    let is_other = coding.zip(writer.planes()).is_some_and(|(from, to)| from != to);
+    let mut components = object.components();
+    is_other
+        && object.is_planes()
+        && !object.is_decoded()
+        && components.all(|(_, component, is_of_value)| is_of_value && component.extra.is_empty())
+}
+
 /// Compares the digests of a unit that is not copied, because its bytes were written before.
 fn verify(object: &Outgoing<'_>, unit: &Unit<'_>) -> Result<()> {
     let is_one = unit.treatment == Treatment::Keep;
@@ -241,11 +256,12 @@ fn begin<'w, 'b>(
     Ok(out)
 }
 
-/// The component whose storage the dense value takes: a compressed one, if there is one.
+/// The component whose storage the dense value takes: a compressed one, if there is one, else the longest.
 fn typical_component<'i>(object: &Outgoing<'i>) -> Option<&'i Component> {
     let components = || object.tensor.components().map(|(_, component)| component);
     let is_compressed = |it: &&Component| it.blob.encoding == Encoding::Zstd;
-    components().find(is_compressed).or(components().next())
+    let longest = || components().max_by_key(|component| component.blob.decoded_len);
+    components().find(is_compressed).or_else(longest)
 }
 
 /// The codec of the object's planes, and the bytes of its values. `None` if the writer writes no
@@ -257,7 +273,7 @@ fn plane_codec(object: &Outgoing<'_>, writer: &zt::Writer<'_>) -> Option<(PlaneC
         [(_, data)] => data.extra.is_empty(),
         _ => false,
     };
-    if !is_whole || !(writer.writes_planes() || object.keeps_planes()) {
+    if !is_whole || !(writer.planes().is_some() || object.keeps_planes()) {
         return None;
     }
     let (shape, logical_type) = (object.tensor.shape(), logical_type.as_deref());

@@ -2,11 +2,9 @@
 
 use std::path::Path;
 
-use zt::formats::{Decode, FloatType, PackedType, View};
+use zt::formats::{Decode, FloatType, PackedType, PlaneCoding};
 use zt::manifest::Text;
-use zt::{
-    Attributes, Component, DType, Error, LogicalType, Object, Planes, Registry, Signature, Tensor,
-};
+use zt::{Attributes, Component, DType, Error, LogicalType, Object, Registry, Signature, Tensor};
 
 use crate::outgoing::Incoming;
 
@@ -89,7 +87,7 @@ impl<'i> Outgoing<'i> {
 
     /// Whether it is a dense value whose bytes are stored as planes.
     pub fn is_planes(&self) -> bool {
-        self.tensor.format() == Planes::FORMAT && self.tensor.fault().is_none()
+        PlaneCoding::from_format(self.tensor.format()).is_some() && self.tensor.fault().is_none()
     }
 
     /// The type of its values, if they have less than a byte each and are written as they are.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use zt::container::memory::read_whole;
 use zt::foreign::on_all_cores;
-use zt::formats::{dense_byte_len, element_count};
+use zt::formats::{PlaneCoding, dense_byte_len, element_count};
 use zt::{
-    Blob, Bytes, Component, Dense, Elements, FloatType, Object, OwnedTensor, Planes, Registry,
-    Result, Slice, Source, Span, Tensor, View,
+    Blob, Bytes, Component, Dense, Elements, FloatType, Object, OwnedTensor, Registry, Result,
+    Slice, Source, Span, Tensor, View,
 };
 use zt_convert::Kinds;
 use zt_foreign::{Cast, ConvertOptions, DATA, Input};
@@ -191,7 +191,8 @@ pub(super) fn expect_no_codes(input: &Input, takes: impl Fn(&str) -> bool) -> Re
 
 /// The type of a sound and plain array of real floating-point numbers.
 pub(super) fn floating(tensor: &Tensor<'_>) -> Option<FloatType> {
-    let is_array = [Dense::FORMAT, Planes::FORMAT].contains(&tensor.format());
+    let format = tensor.format();
+    let is_array = format == Dense::FORMAT || PlaneCoding::from_format(format).is_some();
     if !is_array || tensor.fault().is_some() {
         return None;
     }

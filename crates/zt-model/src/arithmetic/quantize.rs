@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use zt::formats::{Packing, Quantization, element_count};
+use zt::formats::{Packing, PlaneCoding, Quantization, element_count};
 use zt::ggml::{BlockType, FILE_TYPE, file_type};
 use zt::{
-    DType, Dense, File, FloatType, OwnedTensor, Planes, Quantized4Bit, QuantizedGroup, Result,
-    Source, Tensor, View,
+    DType, Dense, File, FloatType, OwnedTensor, Quantized4Bit, QuantizedGroup, Result, Source,
+    Tensor, View,
 };
 use zt_foreign::{DATA, Input};
 
@@ -166,9 +166,11 @@ fn with_file_type(file: File) -> Result<File> {
 /// Whether a tensor is quantized, or has floating-point values of less than 16 bits.
 fn is_quantized(tensor: &Tensor<'_>) -> bool {
     match tensor.format() {
-        Dense::FORMAT | Planes::FORMAT => tensor.value_type().is_some_and(|name| {
-            ["f8_", "f6_", "f4_"].iter().any(|narrow| name.starts_with(narrow))
-        }),
+        format if format == Dense::FORMAT || PlaneCoding::from_format(format).is_some() => {
+            tensor.value_type().is_some_and(|name| {
+                ["f8_", "f6_", "f4_"].iter().any(|narrow| name.starts_with(narrow))
+            })
+        }
         QuantizedGroup::FORMAT | Quantized4Bit::FORMAT => true,
         format => BlockType::from_format(format).is_some(),
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use zt::container::memory::{in_memory, zeroed};
 use zt::foreign::on_all_cores;
-use zt::formats::{DeltaCodec, FormatViolation};
+use zt::formats::{DeltaCodec, FormatViolation, PlaneCoding};
 use zt::{
     Blob, ByteOrder, Bytes, BytesHash, DType, Dense, Digest, Encoding, Error, File, Object,
-    OwnedTensor, Planes, Result, Slice, Source, Span, Tensor, View,
+    OwnedTensor, Result, Slice, Source, Span, Tensor, View,
 };
 use zt_foreign::DATA;
 
@@ -227,7 +227,7 @@ pub(super) fn read_content(
     offset: u64,
     out: &mut [u8],
 ) -> Result<()> {
-    let is_of_planes = tensor.format() == Planes::FORMAT && role == DATA;
+    let is_of_planes = PlaneCoding::from_format(tensor.format()).is_some() && role == DATA;
     if !is_of_planes {
         let component = tensor.component(role)?;
         let is_stored = component.blob.encoding == Encoding::Raw;
@@ -289,12 +289,11 @@ pub(super) fn without_planes(file: &File) -> Result<File> {
 
 fn dense_for_planes(tensor: OwnedTensor) -> Option<(Object, Arc<dyn Source>)> {
     let (planes, registry) = (tensor.tensor(), tensor.file().registry());
-    let format = registry.format(Planes::FORMAT)?;
-    let is_of_planes = planes.format() == Planes::FORMAT && planes.fault().is_none();
-    let (dtype, logical_type) = format
-        .dense_type(&zt::Signature::of(planes.object()), registry)
-        .filter(|_| is_of_planes)?;
-    if planes.components().count() != dtype.byte_len() {
+    let coding = PlaneCoding::from_format(planes.format()).filter(|_| planes.fault().is_none())?;
+    let (format, signature) =
+        (registry.format(coding.format())?, zt::Signature::of(planes.object()));
+    let (dtype, logical_type) = format.dense_type(&signature, registry)?;
+    if planes.components().any(|(role, _)| !format.is_of_value(role, &signature)) {
         return None;
     }
     let value_len = registry.value_len(dtype, logical_type.as_deref()).ok()??;

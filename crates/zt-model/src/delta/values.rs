@@ -1,8 +1,8 @@
 //! The values by which two tensors differ.
 
 use zt::container::memory::in_memory;
-use zt::formats::element_count;
-use zt::{Dense, OwnedTensor, Planes, Result, Tensor, View};
+use zt::formats::{PlaneCoding, element_count};
+use zt::{Dense, OwnedTensor, Result, Tensor, View};
 use zt_foreign::DATA;
 
 use crate::arithmetic::values;
@@ -78,7 +78,7 @@ pub fn new_values(base: &OwnedTensor, new: &OwnedTensor) -> Result<Option<NewVal
 /// dense, or its values are no whole elements.
 fn elements_of_value(tensor: &OwnedTensor) -> Result<Option<u64>> {
     let of = tensor.tensor();
-    if of.format() == Planes::FORMAT {
+    if PlaneCoding::from_format(of.format()).is_some() {
         return Ok(Some(1));
     }
     if of.format() != Dense::FORMAT {
