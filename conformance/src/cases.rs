@@ -5,6 +5,7 @@
 //! border, both sides of it are there.
 
 mod attributes;
+mod coded_planes;
 mod delta;
 mod digests;
 mod encodings;
@@ -76,6 +77,7 @@ pub fn all() -> Vec<Case> {
         sparse::cases(),
         quantized::cases(),
         planes::cases(),
+        coded_planes::cases(),
         quantized_weight::cases(),
         packed::cases(),
         delta::cases(),

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use zt::formats::{PackedType, Packing, Planes, Quantization, ZeroKind};
+use zt::formats::{PackedType, Packing, PlaneCoding, Planes, Quantization, ZeroKind};
 use zt::ggml::BLOCK_TYPES;
 use zt::manifest::Text;
 use zt::{
@@ -25,6 +25,8 @@ pub fn file(from: &mut Decisions<'_>) -> NewFile {
     NewFile { attributes, objects, options }
 }
 
+const CODINGS: [PlaneCoding; 2] = [PlaneCoding::Plain, PlaneCoding::Huffman];
+
 /// How a file is written.
 pub fn options(from: &mut Decisions<'_>) -> Options {
     let digests = [Some(DigestAlgorithm::Crc32c), Some(DigestAlgorithm::Sha256), None];
@@ -34,7 +36,7 @@ pub fn options(from: &mut Decisions<'_>) -> Options {
         compression: from.maybe(2, level).unwrap_or(Compression::None),
         alignment: from.pick(&[None, Some(64), Some(128), Some(4096)]),
         deduplicate: from.once_in(3),
-        planes: from.once_in(4),
+        planes: from.maybe(4, |from| from.pick(&CODINGS)),
     }
 }
 
@@ -189,7 +191,8 @@ fn planes(from: &mut Decisions<'_>) -> NewObject<'static> {
     let count = shape.iter().product::<u64>() as usize;
     let dense = Dense::from_elements(shape, elements(from, kind, count));
     let planes = Planes::from_dense(&dense.expect("as many as the shape has"));
-    let mut object = owned(planes.expect("floats").to_object().expect("it is sound"));
+    let (planes, coding) = (planes.expect("floats"), from.pick(&CODINGS));
+    let mut object = owned(planes.to_object_in(coding).expect("it is sound"));
     // Spelled out, so that no other attribute is taken for it.
     let (dtype, logical_type) = kind;
     let name = logical_type.unwrap_or(dtype.as_str());

@@ -1,8 +1,9 @@
 //! A file to write, and a check that the written file equals it.
 
+use zt::formats::PlaneCoding;
 use zt::{
-    Attributes, Compression, DType, DigestAlgorithm, File, NewObject, OpenOptions, Planes, Tensor,
-    Verify, VerifyOptions, View, WriteOptions,
+    Attributes, Compression, DType, DigestAlgorithm, File, NewObject, OpenOptions, Tensor, Verify,
+    VerifyOptions, WriteOptions,
 };
 
 /// Objects in order, attributes, and how they are stored.
@@ -27,16 +28,16 @@ pub struct Options {
     pub alignment: Option<u64>,
     /// Whether equal components share a blob.
     pub deduplicate: bool,
-    /// Whether dense objects of floats are written as planes.
-    pub planes: bool,
+    /// How dense objects of floats are written as planes, if they are.
+    pub planes: Option<PlaneCoding>,
 }
 
 impl Options {
     /// For a writer.
     pub fn write_options(&self) -> WriteOptions {
         let mut options = WriteOptions::new();
-        if self.planes {
-            options = options.planes();
+        if let Some(coding) = self.planes {
+            options = options.planes_in(coding);
         }
         options = options
             .digest(self.digest)
@@ -150,7 +151,7 @@ pub fn assert_object(file: &File, name: &str, object: &NewObject<'_>) {
 }
 
 fn assert_is_split(tensor: &Tensor<'_>, object: &NewObject<'_>) {
-    assert_eq!((tensor.format(), &*object.format), (Planes::FORMAT, "dense"));
+    assert!(PlaneCoding::from_format(tensor.format()).is_some() && object.format == "dense");
     let dense = tensor.to_dense().expect("what was written reads");
     let (_, data) = &object.components[0];
     assert_eq!(dense.elements().dtype, data.dtype);

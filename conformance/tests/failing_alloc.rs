@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use zt::formats::{Packing, Quantization};
+use zt::formats::{Packing, PlaneCoding, Quantization};
 use zt::ggml::{BLOCK_TYPES, BlockType, Blocks};
 use zt::{
     Compression, Coo, Csr, DType, Dense, DigestAlgorithm, Entry, ErrorKind, File, HashOptions,
@@ -212,6 +212,7 @@ fn files() -> Vec<(&'static str, Arc<[u8]>)> {
         ("raw", file(&dense, new())),
         ("zstd", file(&dense, new().zstd(1))),
         ("planes", file(&dense, new().planes())),
+        ("coded planes", file(&dense, new().planes_in(PlaneCoding::Huffman))),
         ("csr", file(&csr(), new())),
         ("csr, zstd", file(&csr(), new().zstd(1))),
         ("coo", file(&coo(), new())),
@@ -433,6 +434,7 @@ fn writing() {
         ("write zstd", WriteOptions::new().zstd(3)),
         ("write auto", WriteOptions::new().compression(Compression::Auto)),
         ("write planes", WriteOptions::new().planes()),
+        ("write coded planes", WriteOptions::new().planes_in(PlaneCoding::Huffman)),
         ("write deduplicated", WriteOptions::new().deduplicate(true)),
     ] {
         each_fails(case, || {

@@ -129,7 +129,7 @@ fn small_file(compression: Compression) -> (NewFile, Vec<u8>) {
             compression,
             alignment: None,
             deduplicate: false,
-            planes: false,
+            planes: None,
         },
     };
     let bytes = file.write(1).unwrap();

@@ -8,24 +8,25 @@ use crate::draft::{Draft, Item, Part};
 use crate::frames::repeated_frame;
 
 const PLANES: &str = "formats/zt.planes";
+pub(super) const PLANES_2: &str = "formats/zt.planes-2";
 const FORMAT: &str = "zt.planes/1";
 
 pub(super) fn cases() -> Vec<Case> {
     [right(), attributes(), planes()].concat()
 }
 
-fn typed(dtype: &str, logical_type: Option<&str>) -> Attributes {
+pub(super) fn typed(dtype: &str, logical_type: Option<&str>) -> Attributes {
     let pairs = [("dtype", Some(dtype)), ("type", logical_type)];
     map(pairs.into_iter().filter_map(|(key, value)| Some((key.into(), value?.into()))))
 }
 
-fn plane(at: usize, bytes: &[u8]) -> Part {
+pub(super) fn plane(at: usize, bytes: &[u8]) -> Part {
     Part::new(&format!("plane{at}"), DType::U8, bytes)
 }
 
 /// The elements with these bits, of `width` bytes each, split as the page says and not as our code
 /// does it: bit by bit.
-fn split(width: usize, elements: &[u64]) -> Vec<Vec<u8>> {
+pub(super) fn split(width: usize, elements: &[u64]) -> Vec<Vec<u8>> {
     let bits = 8 * width;
     let byte = |element: u64, plane: usize| {
         let of_plane = (0..8).map(|at| {
@@ -49,9 +50,9 @@ fn item(shape: &[u64], attributes: Attributes, width: usize, elements: &[u64]) -
 /// payload have to arrive.
 const F16: [u64; 10] =
     [0x3c00, 0xbc00, 0x0000, 0x8000, 0x0001, 0x83ff, 0x7bff, 0xfc00, 0x7e01, 0xfdab];
-const BF16: [u64; 10] =
+pub(super) const BF16: [u64; 10] =
     [0x3f80, 0xbf80, 0x0000, 0x8000, 0x0001, 0x807f, 0x7f7f, 0xff80, 0x7fc1, 0xffab];
-const F32: [u64; 10] = [
+pub(super) const F32: [u64; 10] = [
     0x3f80_0000,
     0xbf80_0000,
     0,

@@ -10,6 +10,7 @@ mod delta;
 mod differential;
 mod edits;
 mod foreign;
+mod huffman;
 mod in_memory;
 mod parity;
 mod quantized;
@@ -29,6 +30,7 @@ pub use delta::{agree as agree_on_delta, delta};
 pub use differential::{assert_same, differential};
 pub use edits::edits;
 pub use foreign::*;
+pub use huffman::{agree as agree_on_chunk, huffman};
 pub use parity::parity;
 pub use quantized::quantized;
 pub use repair::repair;
@@ -43,7 +45,7 @@ pub use write_read::round_trip;
 pub type Body = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const BODIES: [Body; 29] = [
+pub const BODIES: [Body; 30] = [
     ("dcp", dcp),
     ("delta", delta),
     ("differential", differential),
@@ -52,6 +54,7 @@ pub const BODIES: [Body; 29] = [
     ("gguf", gguf),
     ("gguf_set", gguf_set),
     ("hdf5", hdf5),
+    ("huffman", huffman),
     ("manifest", manifest),
     ("npy", npy),
     ("npz", npz),

@@ -1,5 +1,6 @@
 //! Parts of objects, held against parts cut out of the whole by NumPy's rule, written out plainly.
 
+use zt::formats::PlaneCoding;
 use zt::{Dense, File, NewObject, OpenOptions, Slice, Tensor, WriteOptions};
 
 use crate::decisions::Decisions;
@@ -28,10 +29,11 @@ pub fn slices(bytes: &[u8]) {
 /// A file of the object, as `x`: as we write it, or in frames shorter than any writer's, so
 /// that a part crosses many.
 fn stored(from: &mut Decisions<'_>, object: &NewObject<'_>) -> Vec<u8> {
-    let options = match from.below(6) {
+    let options = match from.below(7) {
         0 => WriteOptions::new(),
         1 => WriteOptions::new().zstd(3),
         2 => WriteOptions::new().planes(),
+        3 => WriteOptions::new().planes_in(PlaneCoding::Huffman),
         _ => return framed(from, object),
     };
     let mut bytes = Vec::new();

@@ -10,6 +10,7 @@ mod cbor;
 mod component;
 mod delta;
 mod framing;
+mod huffman;
 mod legacy;
 mod object;
 mod rules;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use cbor::Item;
 pub use delta::apply as apply_delta;
 use framing::{Framing, Layout};
+pub use huffman::decode as decode_chunk;
 
 /// What a reader may spend (§12).
 #[derive(Debug, Clone, Copy)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cbor::Item;
 use super::component::Component;
+use super::huffman::decode as decode_chunk;
 use super::object::Object;
 use super::types;
 
@@ -23,7 +24,8 @@ pub(super) fn check(object: &Object) -> Option<()> {
         "sparse_coo" => coo(object),
         "quantized_group" => quantized_group(object),
         "quantized_4bit" => quantized_4bit(object),
-        "zt.planes/1" => planes(object),
+        "zt.planes/1" => planes(object, 0),
+        "zt.planes/2" => coded_planes(object),
         "zt.delta/1" => delta(object),
         "zt.quantized/1" => quantized_weight(object),
         format => match (block_type(format), packed_bits(format)) {
@@ -59,6 +61,8 @@ pub(super) fn demanded_len(object: &Object, role: &str) -> Option<u64> {
         ("quantized_4bit", "data") => return Some(product(&object.shape)?.div_ceil(2)),
         ("quantized_4bit", "scale" | "zero_point") => object.shape.first().copied().unwrap_or(1),
         ("zt.planes/1", _) => return plane_len(object, role),
+        ("zt.planes/2", "lengths") => return Some(4 * planes_of(object)?.1?.div_ceil(CHUNK)),
+        ("zt.planes/2", role) if role != "plane0" => return plane_len(object, role),
         (format, "data") => {
             return match packed_bits(format) {
                 Some(bits) => packed_len(object, bits),
@@ -262,9 +266,9 @@ fn plane_len(object: &Object, role: &str) -> Option<u64> {
     len.filter(|_| is_plane)
 }
 
-fn planes(object: &Object) -> Option<()> {
+fn planes(object: &Object, first: u64) -> Option<()> {
     let (count, len) = planes_of(object)?;
-    let roles = (0..count).map(|at| object.components.get(&format!("plane{at}")));
+    let roles = (first..count).map(|at| object.components.get(&format!("plane{at}")));
     let planes = roles.collect::<Option<Vec<_>>>()?;
     let len = len.or(planes[0].decoded_len());
     planes.into_iter().try_for_each(|plane| {
@@ -272,6 +276,45 @@ fn planes(object: &Object) -> Option<()> {
         let is_right = len.is_none_or(|len| plane.decoded_len().is_none_or(|found| found == len));
         (is_bytes && is_right).then_some(())
     })
+}
+
+/// Symbols of a chunk.
+const CHUNK: u64 = 1 << 18;
+
+fn coded_planes(object: &Object) -> Option<()> {
+    let plain = |role: &str, dtype: &str| {
+        let component = object.components.get(role)?;
+        let is_plain = component.dtype.as_deref() == Some(dtype) && component.logical.is_none();
+        is_plain.then_some(component)
+    };
+    plain("codes", "u8")?;
+    let lengths = plain("lengths", "u32")?.decoded_len();
+    planes(object, 1)?;
+    let count = planes_of(object)?.1.or(object.components["plane1"].decoded_len());
+    let is_right = count.zip(lengths).is_none_or(|(count, len)| len == 4 * count.div_ceil(CHUNK));
+    is_right.then_some(())
+}
+
+/// Every chunk decodes, if the number of elements is known.
+fn coded_contents(
+    object: &Object,
+    numbers: impl Fn(&str) -> Option<Vec<i128>>,
+    codes: &[u8],
+) -> Option<()> {
+    let Some(mut left) = planes_of(object)?.1 else {
+        return Some(());
+    };
+    let mut codes = codes;
+    for len in numbers("lengths")? {
+        let symbols = left.min(CHUNK);
+        if len < 2 || len > i128::from(symbols) + 1 {
+            return None;
+        }
+        let (chunk, behind) = codes.split_at_checked(len as usize)?;
+        decode_chunk(chunk, symbols as usize)?;
+        (codes, left) = (behind, left - symbols);
+    }
+    (codes.is_empty() && left == 0).then_some(())
 }
 
 /// Each component is a tensor of a checkpoint, of the shape that is noted.
@@ -424,6 +467,10 @@ pub(super) fn contents_are_sound(
     let sound = match object.format.as_str() {
         "sparse_csr" => csr_contents(object, numbers, len("values")),
         "sparse_coo" => coo_contents(object, numbers, len("values")),
+        "zt.planes/2" => sizes(object, contents).and_then(|()| {
+            let codes = contents.get("codes")?.as_deref()?;
+            coded_contents(object, numbers, codes)
+        }),
         _ => sizes(object, contents),
     };
     sound.is_some()
