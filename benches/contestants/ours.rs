@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use zt::foreign::AtomicFile;
+use zt::formats::PlaneCoding;
 use zt::{
     Bytes, Dense, DigestAlgorithm, File, Map, OpenOptions, Slice, Verify, VerifyOptions,
     WriteOptions, Writer,
@@ -62,6 +63,15 @@ pub fn write_each(path: &Path, tensors: &[Tensor], options: WriteOptions) -> Res
 /// As [`write()`].
 pub fn write_planes(path: &Path, tensors: &[Tensor]) -> Result<AtomicFile> {
     write(path, tensors, WriteOptions::new().planes())
+}
+
+/// As [`write_planes`], as `zt.planes/2`.
+///
+/// # Errors
+///
+/// As [`write()`].
+pub fn write_coded_planes(path: &Path, tensors: &[Tensor]) -> Result<AtomicFile> {
+    write(path, tensors, WriteOptions::new().planes_in(PlaneCoding::Huffman))
 }
 
 /// As [`write()`], of a sparse matrix.

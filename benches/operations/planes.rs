@@ -1,4 +1,4 @@
-//! Floating-point tensors as `zt.planes/1`, beside our own zstd and the peers'.
+//! Floating-point tensors as `zt.planes/1` and `zt.planes/2`, beside our own zstd and the peers'.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use crate::operations::read;
 use crate::operations::write::Field;
 use crate::{Contest, Result, Role, Workload};
 
+const CODED: &str = "zt, coded planes";
 const ZSTD: &str = "zt, zstd-1";
 
 pub(super) fn write<'a>(
@@ -25,6 +26,11 @@ pub(super) fn write<'a>(
     field.writes_ours(
         "zt, planes",
         move |path| ours::write_planes(path, tensors),
+        move |path| expect_file(path, tensors),
+    )?;
+    field.writes_ours(
+        CODED,
+        move |path| ours::write_coded_planes(path, tensors),
         move |path| expect_file(path, tensors),
     )?;
     field.ours(ZSTD, Storage::Zstd(1), Digest::Crc32c)?;
@@ -52,22 +58,27 @@ pub(super) fn read<'a>(
     let title = format!("read all tensors from byte planes, {}", workload.id);
     let mut contest = Contest::new(id, title, Some(workload.byte_len()));
     let all = &workload.tensors;
-    let [planes, zstd, theirs, second] =
-        ["planes.zt", "zstd.zt", "theirs.zt", "second.zt"].map(|name| folder.join(name));
+    let [planes, coded, zstd, theirs, second] =
+        ["planes.zt", "coded.zt", "zstd.zt", "theirs.zt", "second.zt"]
+            .map(|name| folder.join(name));
     ours::write_planes(&planes, all)?.publish()?;
+    ours::write_coded_planes(&coded, all)?.publish()?;
     read::publish(&zstd, workload, Storage::Zstd(1))?;
     peer_ztensor1::write(&theirs, all, Storage::Zstd(1), Digest::Crc32c)?;
     peer_ztensor2::write(&second, all, Storage::Zstd(3))?;
-    contest.add_both(Role::Ours, "zt, planes", move |check| {
-        let (opening, file) = timed(|| ours::open(&planes, Verify::OnRead))?;
-        let (reading, values) = timed(|| ours::read_dense(&file, all))?;
-        if check {
-            all.iter()
-                .zip(&values)
-                .try_for_each(|(tensor, found)| expect_bytes(tensor, &found.elements().bytes))?;
-        }
-        Ok(opening + reading)
-    })?;
+    for (name, path) in [("zt, planes", planes), (CODED, coded)] {
+        contest.add_both(Role::Ours, name, move |check| {
+            let (opening, file) = timed(|| ours::open(&path, Verify::OnRead))?;
+            let (reading, values) = timed(|| ours::read_dense(&file, all))?;
+            if check {
+                let mut found = all.iter().zip(&values);
+                found.try_for_each(|(tensor, found)| {
+                    expect_bytes(tensor, &found.elements().bytes)
+                })?;
+            }
+            Ok(opening + reading)
+        })?;
+    }
     read::add_ours(&mut contest, ZSTD, workload, &zstd, Verify::OnRead)?;
     read::add_ztensor1(&mut contest, "ztensor 1.2.3, zstd-1", workload, &theirs, true);
     read::add_ztensor2(&mut contest, "ztensor 2.1.1, zstd-3", workload, &second);
