@@ -19,7 +19,7 @@ page lists them, and `cargo xtask thresholds` writes it from their comments. Lim
 
 The figures are of a virtual AMD EPYC with 2 cores, with files in memory. They compare whole `zt` commands: medians of at least seven
 rounds, in which the values of the constant took turns. A figure is the time or the CPU time with the constant, as a share of that of the
-other path. Differences of less than 3 % are noise.
+other path. Other builds ran at the same time: differences of less than 5 % are noise.
 ";
 
 struct Threshold {

@@ -102,7 +102,7 @@ fn skewed(bits: u32, count: usize, seed: u64) -> Vec<u8> {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let low = (state >> 33) as u8 & ((1u16 << bits) - 1) as u8;
-        ((state >> 16) as u32 | 1 << 20).trailing_zeros() as u8 * 8 | low
+        (((state >> 16) as u32 | (1 << 20)).trailing_zeros() as u8 * 8) | low
     });
     symbols.collect()
 }
