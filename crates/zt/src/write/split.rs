@@ -284,7 +284,7 @@ impl ObjectWriter<'_, '_> {
     ///
     /// # Errors
     ///
-    /// As [`ComponentWriter::share`].
+    /// As [`ComponentWriter::share`](crate::ComponentWriter::share).
     pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
         self.add_attributes(codec.to_attributes());
         let coding = PlaneCoding::from_format(&self.state.object.format).unwrap_or_default();
