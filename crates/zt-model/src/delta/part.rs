@@ -16,12 +16,6 @@ use zt_foreign::DATA;
 use crate::arithmetic::{object_like, part_of, values};
 use crate::delta::fault::Fault;
 
-/// For fewer stretches, waking other cores costs more than they save. Whoever reads a whole component asks for a MiB at
-/// a time, while the other cores hash.
-///
-/// Pays: nothing for `zt patch`, which takes as long with 0 and on one core. A read of few rows is not measured.
-const MANY: usize = 9;
-
 /// Bytes of codes that are read at a time.
 ///
 /// Pays: nothing: `zt patch` of 75 MB takes as long with 64 KiB and with 1 MiB.
@@ -149,7 +143,7 @@ impl Part {
             at = at.strict_add(left as u64);
             rest = after;
         }
-        let apply = |(at, piece): (u64, &mut [u8])| {
+        on_all_cores(pieces, |(at, piece)| {
             let stretch = at.strict_div(stretch_len);
             let start = stretch.strict_mul(stretch_len);
             let whole = stretch_len.min(self.span.byte_len().strict_sub(start));
@@ -163,11 +157,8 @@ impl Part {
             let from = in_memory(at.strict_sub(start));
             piece.copy_from_slice(part_of(&values, from, piece.len())?);
             Ok(())
-        };
-        if pieces.len() < MANY {
-            return pieces.into_iter().try_for_each(apply);
-        }
-        on_all_cores(pieces, apply).map(drop)
+        })?;
+        Ok(())
     }
 
     /// Reads the bytes of the old component.
