@@ -128,15 +128,6 @@ impl ChunkTable {
 /// let table = chunker.finish();
 /// assert_eq!(table.as_bytes().len(), 2 * 4);
 /// assert_eq!(table.whole(bytes.len() as u64), Some(Crc32c.digest(&bytes)?));
-///
-/// // The chunks may be hashed apart from each other.
-/// let (first, last) = bytes.split_at(CHUNK as usize);
-/// let [mut all, mut next] = [Chunker::new(Crc32c)?, Chunker::new(Crc32c)?];
-/// all.update(first);
-/// next.update(last);
-/// assert!(all.append(next));
-/// assert!(!all.append(Chunker::new(Crc32c)?), "a chunk is in progress");
-/// assert_eq!(all.finish().as_bytes(), table.as_bytes());
 /// # }
 /// # Ok::<(), zt_container::Error>(())
 /// ```
@@ -180,17 +171,6 @@ impl Chunker {
             }
             bytes = rest;
         }
-    }
-
-    /// Adds what another chunker has seen, as if its bytes came next. Returns `false` and adds nothing if
-    /// a chunk is in progress here, or if the algorithms differ.
-    pub fn append(&mut self, next: Chunker) -> bool {
-        if self.filled() > 0 || next.algorithm() != self.algorithm() {
-            return false;
-        }
-        self.table.bytes.extend_from_slice(&next.table.bytes);
-        (self.hasher, self.byte_len) = (next.hasher, self.byte_len.strict_add(next.byte_len));
-        true
     }
 
     /// The bytes of the chunk in progress.

@@ -104,29 +104,6 @@ impl Hasher {
         }
     }
 
-    /// Adds the next `byte_len` bytes by their digest, which was computed elsewhere. Returns `false` and
-    /// adds nothing if the algorithm is not CRC-32C.
-    ///
-    /// ```
-    /// use zt_container::{DigestAlgorithm::Crc32c, Hasher};
-    /// let mut hasher = Hasher::new(Crc32c)?;
-    /// hasher.update(b"1234");
-    /// assert!(hasher.append(&Crc32c.digest(b"56789")?, 5));
-    /// assert_eq!(hasher.finish(), Crc32c.digest(b"123456789")?);
-    /// # Ok::<(), zt_container::Error>(())
-    /// ```
-    #[cfg(feature = "crc32c")]
-    pub fn append(&mut self, next: &Digest, byte_len: u64) -> bool {
-        let State::Crc32c(sum) = &mut self.0 else {
-            return false;
-        };
-        match Digest::Crc32c(*sum).followed_by(next, byte_len) {
-            Some(Digest::Crc32c(combined)) => *sum = combined,
-            _ => return false,
-        }
-        true
-    }
-
     /// The digest of all bytes that were added.
     pub fn finish(self) -> Digest {
         match self.0 {
