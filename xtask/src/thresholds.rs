@@ -18,8 +18,8 @@ A threshold is a constant that chooses between two paths: one core or all of the
 page lists them, and `cargo xtask thresholds` writes it from their comments. Limits of safety, and numbers of specifications, are not here.
 
 The figures are of a virtual AMD EPYC with 2 cores, with files in memory. They compare whole `zt` commands: medians of at least seven
-rounds, in which the values of the constant took turns. A figure is the time or the CPU time with the constant, as a share of that of the
-other path. Other builds ran at the same time: differences of less than 5 % are noise.
+rounds, in which the values of the constant took turns. A figure is the time, or the CPU time, with the constant, divided by the same
+of the other path. Other builds ran at the same time: differences of less than 5 % are noise.
 ";
 
 struct Threshold {

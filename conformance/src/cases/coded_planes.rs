@@ -71,7 +71,7 @@ fn right() -> Vec<Case> {
         ),
         right(
             "coded_planes_unknown_type",
-            "a type that nobody knows: as many bytes as in `plane1`",
+            "an unknown type: as many bytes as in `plane1`",
             raw(&[3], 4, &F32).attributes(typed("f32", Some("example.fixed"))),
         ),
     ]

@@ -175,7 +175,7 @@ pub trait ObjectFormat: Send + Sync {
     /// Where the bytes of each row unit end in the component `role`. `None`, the default, if
     /// [`ObjectFormat::expected_len`] gives it, or nothing does.
     ///
-    /// The bytes of a unit follow those of the unit before, and the first unit begins at 0.
+    /// Units follow one another without gaps, and the first one begins at 0.
     ///
     /// # Errors
     ///

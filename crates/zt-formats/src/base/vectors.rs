@@ -13,8 +13,8 @@ pub trait Vectors {
     fn run(self) -> Self::Output;
 }
 
-/// Runs a loop with the widest vectors that the processor has: AVX-512, AVX2, or those of every processor of its
-/// architecture. The compiler fuses no multiplication with an addition, so the results are equal to the last bit.
+/// Runs a loop with the widest vectors that the processor has: AVX-512, AVX2, or what every processor of its
+/// architecture has. The compiler fuses no multiplication with an addition, so the results are equal to the last bit.
 #[multiversion(targets("x86_64+avx512bw+avx512dq+avx512vl+bmi2", "x86_64+avx2+bmi2"))]
 pub fn on_vectors<V: Vectors>(work: V) -> V::Output {
     work.run()

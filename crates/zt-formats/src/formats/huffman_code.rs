@@ -74,7 +74,7 @@ pub(super) fn codes(lengths: &Lengths) -> [u16; 256] {
 /// An entry has the bits of its symbols in the lowest byte, their number in the next, and up to six
 /// symbols in the others: as many as the bits hold.
 pub(super) struct Table {
-    /// The entries of all numbers of bits up to [`LONGEST`]: those of k bits begin at 2^k.
+    /// The entries of all numbers of bits up to [`LONGEST`]: the entries for k bits begin at 2^k.
     entries: Vec<u64>,
 }
 
@@ -124,7 +124,7 @@ impl Table {
     }
 }
 
-/// The entry of one symbol and, behind it, those of another entry. A seventh has no room.
+/// The entry of one symbol, followed by the symbols of another entry. There is no room for a seventh.
 fn before(own: u64, rest: u64, lengths: &Lengths) -> u64 {
     let [.., last] = rest.to_le_bytes();
     let without = match rest >> 8 & 0xff {

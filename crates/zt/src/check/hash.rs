@@ -44,8 +44,8 @@ impl<'p> HashOptions<'p> {
         self
     }
 
-    /// Computes [`ObjectHash::crc32c`] as well, by which a caller sees a change when it reads the bytes again: that takes a
-    /// tenth of the time of a SHA-256.
+    /// Computes [`ObjectHash::crc32c`] as well. A caller that reads the bytes again sees by it whether they changed, in a
+    /// tenth of the time that a SHA-256 takes.
     pub const fn crc32c(mut self, crc32c: bool) -> Self {
         self.crc32c = crc32c;
         self
@@ -126,8 +126,8 @@ impl DenseHash {
 pub struct ObjectHash {
     /// By role, in the order of the file.
     pub components: Vec<(String, BytesHash)>,
-    /// The CRC-32C of each component that is stored as its little-endian content, if [`HashOptions::crc32c`] asks for it and
-    /// the component was read.
+    /// The CRC-32C of each of `components`, in their order; `None` for one that is not stored as its little-endian content.
+    /// Empty unless [`HashOptions::crc32c`] asks for it, and for an object that was not read.
     pub crc32c: Vec<Option<Digest>>,
     /// The dense value, if it was wanted and there is one.
     pub dense: Option<DenseHash>,

@@ -19,7 +19,7 @@ pub(crate) struct Coder<'c, 'o, 'a, 'w> {
     /// Symbols that are not a chunk yet.
     gathered: Vec<u8>,
     tasks: VecDeque<Task<'static, Result<Vec<u8>>>>,
-    /// Those of the chunks that were written, little-endian.
+    /// The lengths of the chunks that were written, little-endian.
     lengths: Vec<u8>,
 }
 

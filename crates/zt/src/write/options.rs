@@ -186,8 +186,8 @@ impl WriteOptions {
         self.planes_in(PlaneCoding::Plain)
     }
 
-    /// As [`WriteOptions::planes`], with plane 0 in this coding. That of `zt.planes/2` is read faster and
-    /// takes as many bytes; fewer readers know it.
+    /// As [`WriteOptions::planes`], with plane 0 in this coding. `zt.planes/2` is read faster and takes as
+    /// many bytes, but fewer readers know it.
     ///
     /// ```
     /// use zt::formats::PlaneCoding;
