@@ -129,7 +129,7 @@ pub(super) fn zstd<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Conte
     });
     contest.takes_memory(workload.byte_len());
     contest.owes(3.0, peer_ztensor1::NAME);
-    contest.owes(0.9, "1 MiB frames in memory, all threads");
+    contest.owes(0.95, "1 MiB frames in memory, all threads");
     contest.remark(WARM);
     Ok(contest)
 }

@@ -19,7 +19,7 @@ pub(super) fn crc32c<'a>(workload: &'a Workload, folder: &'a Path) -> Result<Con
         let verify = || peer_ztensor2::verify(&peer_ztensor2::open_map(&second)?, all);
         Ok(timed(verify)?.0)
     });
-    contest.owes(0.9, "bare kernel over a map, all threads");
+    contest.owes(0.95, "bare kernel over a map, all threads");
     contest.one_owes("zt, mapped, 1 thread", 0.9, "bare kernel over a map, 1 thread");
     contest.owes(4.0, "ztensor 1.2.3, reading with verification");
     contest.owes(1.0, "ztensor 2.1.1, xxh3");

@@ -3,6 +3,9 @@
 //! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The figures are
 //! only right if nothing else runs on the machine.
 //!
+//! With `--before PROGRAM` first, it writes the section that the page begins with: what the last round of work changed.
+//! `PROGRAM` is `compare` of an older revision. Its file name is the title of a column.
+//!
 //! With `--chart` alone, it draws README's chart anew from the page.
 //!
 //! With `--foreign` first, it compares files of other formats with their own libraries, and writes
@@ -14,8 +17,8 @@
 //! With `--quantized` first, it compares `zt convert --logical` with the code of quantized checkpoints' own libraries, and
 //! writes that section of the page. `PYTHON` is as above.
 
-use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 
 use crate::chart::{self, PAGE, cells};
 use crate::error::{Error, Result};
@@ -24,93 +27,119 @@ use crate::shell::{Program, Shell};
 pub(crate) fn run(shell: &Shell, arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "--foreign" => return run_foreign(shell, rest),
+        Some((first, rest)) if first == "--before" => return run_before(shell, rest),
         Some((first, rest)) if first == "--copying" => return run_copying(shell, rest),
         Some((first, rest)) if first == "--quantized" => return run_quantized(shell, rest),
         Some((first, [])) if first == "--chart" => return chart::write(shell),
         _ => {}
     }
-    shell
-        .cargo("build --locked --profile dist --package zt-benches --package zt-cli --bins")
-        .run()?;
+    shell.cargo(BUILD).run()?;
     let compare = shell.target().join("dist").join("compare");
     let command = ["cargo xtask bench"].into_iter().chain(arguments.iter().map(String::as_str));
     let command = command.collect::<Vec<_>>().join(" ");
     let program = shell.program(compare).args("--growth --report docs --command").arg(command);
     let path = shell.root().join(PAGE);
-    let before = fs::read_to_string(&path).map_err(Error::file(&path))?;
+    let last = fs::read_to_string(&path).map_err(Error::file(&path))?;
     with(program, arguments).run()?;
     let now = fs::read_to_string(&path).map_err(Error::file(&path))?;
-    let page = [beside(&before, &now), quantized(&before).to_owned()].concat();
+    let quantized = last.find(QUANTIZED).and_then(|at| last.get(at.saturating_sub(1)..));
+    let page = [&with_section(&now, before_and_now(&last)), quantized.unwrap_or_default()].concat();
     fs::write(&path, page).map_err(Error::file(&path))?;
     chart::write(shell)
 }
 
-/// The section of a page that another benchmark writes.
-fn quantized(page: &str) -> &str {
-    page.find(QUANTIZED).and_then(|at| page.get(at.saturating_sub(1)..)).unwrap_or_default()
-}
+const BUILD: &str = "build --locked --profile dist --package zt-benches --bin compare --bin alone --package zt-cli --bin zt";
 
-/// The line in front of that section, as `benches/quantized.py` has it.
+/// The line in front of a section that another benchmark writes, as `benches/quantized.py` has it.
 const QUANTIZED: &str = "<!-- quantized: written by";
 
-/// The page `now`, its targets with one more column: what the page `before` reached on another processor, or
-/// what it has of another one.
-fn beside(before: &str, now: &str) -> String {
-    let is_other = value(before, "processor") != value(now, "processor");
-    let title = match is_other {
-        true => format!(
-            "{}, revision {}",
-            value(before, "processor"),
-            value(before, "zt").trim_start_matches("revision ")
-        ),
-        false => match rows(before).next().as_deref() {
-            Some([_, _, _, _, _, title]) => (*title).to_owned(),
-            _ => return now.to_owned(),
-        },
-    };
-    let reached: HashMap<(&str, &str), &str> = rows(before)
-        .filter_map(|cells| match (&cells[..], is_other) {
-            ([operation, against, _, reached, ..], true)
-            | ([operation, against, _, _, _, reached], false) => {
-                Some(((*operation, *against), *reached))
-            }
-            _ => None,
-        })
-        .collect();
-    let of_row = |line: &str| match &cells(line)[..] {
-        ["operation", ..] => title.clone(),
-        ["---", ..] => "---:".to_owned(),
-        [operation, against, ..] => {
-            let found = reached.get(&(*operation, *against));
-            found.copied().unwrap_or_default().to_owned()
+/// Operations that the last round of work was about.
+const OWED: [&str; 10] = [
+    "verify-crc32c",
+    "convert-raw",
+    "read-zstd-3",
+    "rows-each-zstd-3",
+    "read-tiny",
+    "rows-raw",
+    "stats",
+    "diff-summary",
+    "delta",
+    "patch",
+];
+
+fn run_before(shell: &Shell, arguments: &[String]) -> Result<()> {
+    let usage = || Error::Usage("--before needs the program `compare` of an older revision".into());
+    let (before, arguments) = arguments.split_first().ok_or_else(usage)?;
+    shell.cargo(BUILD).run()?;
+    let compare = shell.target().join("dist").join("compare");
+    let folder = shell.target().join("before");
+    let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
+    let mut pages = Vec::new();
+    for operation in OWED {
+        for program in [Path::new(before), &compare] {
+            let program = shell.program(program).arg(operation).args("--report").arg(&folder);
+            with(program, arguments).run()?;
+            pages.push(read(&folder.join("benchmarks.md"))?);
         }
-        _ => String::new(),
-    };
-    let (head, rest) = now.split_once(TARGETS).unwrap_or((now, ""));
-    let (targets, tail) = rest.split_once(BEHIND).unwrap_or((rest, ""));
-    let targets: String = targets
-        .lines()
-        .map(|line| match line.starts_with('|') {
-            true => format!("{line} {} |\n", of_row(line)),
-            false => format!("{line}\n"),
-        })
-        .collect();
-    [head, TARGETS, &targets, BEHIND, tail].concat()
+    }
+    let name = Path::new(before).file_name().unwrap_or_default().to_string_lossy();
+    let path = shell.root().join(PAGE);
+    let page = with_section(&read(&path)?, &section(&name, &pages));
+    fs::write(&path, page).map_err(Error::file(&path))
 }
 
-/// The headings of the table of targets, and of what is behind it.
+/// The section with the targets of these pages: of each operation a page of the older program, and one of this one.
+fn section(before: &str, pages: &[String]) -> String {
+    let of_machine = |what: &str| {
+        let lines = pages.first().into_iter().flat_map(|page| page.lines());
+        let mut values = lines.filter_map(|line| match cells(line)[..] {
+            [found, value] if found == what => Some(value),
+            _ => None,
+        });
+        values.next().unwrap_or_default()
+    };
+    let mut text = format!(
+        "{SECTION}\nThe operations that the last round of work was about, of two revisions: the speed of zt as a multiple of another's. Each operation was\n\
+         measured with the older program, and then with this one, in {} rounds each. Processor: {}.\n\n\
+         | operation | against | target | {before} | now | |\n| --- | --- | ---: | ---: | ---: | --- |\n",
+        of_machine("rounds"),
+        of_machine("processor"),
+    );
+    for pair in pages.chunks_exact(2) {
+        let [old, new] = pair else { continue };
+        for (old, new) in rows(old).zip(rows(new)).skip(2) {
+            if let ([.., before, _], [operation, against, target, now, verdict]) =
+                (&old[..], &new[..])
+            {
+                text += &format!(
+                    "| {operation} | {against} | {target} | {before} | {now} | {verdict} |\n"
+                );
+            }
+        }
+    }
+    text + "\n"
+}
+
+/// The page with `section` in front of its targets, in the place of an older one.
+fn with_section(page: &str, section: &str) -> String {
+    let page = page.replacen(before_and_now(page), "", 1);
+    let (head, rest) = page.split_once(TARGETS).unwrap_or((&page, ""));
+    [head, section, TARGETS, rest].concat()
+}
+
+/// The section of a page that [`run_before`] writes.
+fn before_and_now(page: &str) -> &str {
+    let start = page.find(SECTION).unwrap_or_default();
+    page.find(TARGETS)
+        .and_then(|end| page.get(start..end))
+        .filter(|_| start > 0)
+        .unwrap_or_default()
+}
+
+/// The headings of that section, of the table of targets, and of what is behind it.
+const SECTION: &str = "## Before and now\n";
 const TARGETS: &str = "## Targets\n";
 const BEHIND: &str = "\n## Operations\n";
-
-/// A value in a page's table of the machine.
-fn value<'p>(page: &'p str, what: &str) -> &'p str {
-    let mut lines = page.lines().map(cells);
-    let value = lines.find_map(|cells| match cells[..] {
-        [found, value] if found == what => Some(value),
-        _ => None,
-    });
-    value.unwrap_or_default()
-}
 
 /// The rows of the table of targets, its head first.
 fn rows(page: &str) -> impl Iterator<Item = Vec<&str>> {
@@ -159,28 +188,26 @@ fn with(program: Program, arguments: &[String]) -> Program {
 
 #[cfg(test)]
 mod tests {
-    use super::beside;
+    use super::{section, with_section};
 
-    fn page(processor: &str, revision: &str, reached: &str) -> String {
+    fn page(reached: &str) -> String {
         format!(
-            "| zt | revision {revision} |\n| processor | {processor} |\n\n## Targets\n\nText.\n\n\
+            "| rounds | 5 |\n| processor | A |\n\n## Targets\n\nText.\n\n\
              | operation | against | target | reached | |\n| --- | --- | ---: | ---: | --- |\n\
              | write | peer | 1.00x | {reached} | met |\n\n## Operations\n\n| a | b |\n"
         )
     }
 
     #[test]
-    fn targets_keep_what_another_processor_reached() {
-        let found = beside(&page("A", "1", "2.00x"), &page("B", "2", "3.00x"));
-        let head = "| operation | against | target | reached | | A, revision 1 |\n";
-        assert!(found.contains(head), "{found}");
-        let row = "| write | peer | 1.00x | 3.00x | met | 2.00x |\n";
-        assert!(found.contains(row), "{found}");
+    fn a_page_begins_with_what_two_programs_reached() {
+        let section = section("old", &[page("2.00x"), page("3.00x")]);
+        let found = with_section(&page("4.00x"), &section);
+        let table = "in 5 rounds each. Processor: A.\n\n\
+                     | operation | against | target | old | now | |\n| --- | --- | ---: | ---: | ---: | --- |\n\
+                     | write | peer | 1.00x | 2.00x | 3.00x | met |\n\n## Targets\n";
+        assert!(found.contains(table), "{found}");
+        assert!(found.contains("| write | peer | 1.00x | 4.00x | met |\n"), "{found}");
         assert!(found.ends_with("## Operations\n\n| a | b |\n"), "{found}");
-        // The same processor again.
-        let again = beside(&found, &page("B", "3", "4.00x"));
-        assert!(again.contains(head), "{again}");
-        let row = "| write | peer | 1.00x | 4.00x | met | 2.00x |\n";
-        assert!(again.contains(row), "{again}");
+        assert_eq!(with_section(&found, &section), found);
     }
 }
