@@ -373,7 +373,7 @@ impl Root {
             } else {
                 self.wrong(name, "object name", "text");
             }
-            scanner.item(depth)?;
+            scanner.object(depth)?;
         }
         Ok(())
     }

@@ -9,8 +9,7 @@ use crate::attributes::Attributes;
 use crate::cbor::{Cursor, Head};
 use crate::dtype::DType;
 use crate::object::{Component, Object};
-use crate::schema::CHUNKS;
-use crate::text::{Text, intern};
+use crate::text::intern;
 use crate::validate::Placement;
 
 /// Most components of an object of the usual form: memory for all of them is reserved at once.
@@ -24,26 +23,61 @@ pub(crate) fn object(
     placement: &Placement,
     limits: &Limits,
 ) -> Option<Object> {
-    let mut cursor = Cursor::at(bytes, at);
+    let mut components = Vec::new();
+    let add = |left: usize, role, part| {
+        if components.is_empty() {
+            let most = limits.components.min(MOST);
+            components.try_reserve_exact((left <= most).then_some(left)?).ok()?;
+        }
+        components.push((intern(role), component(part, placement)?));
+        Some(())
+    };
+    let (mut shape, format) = fields(&mut Cursor::at(bytes, at), add)?;
+    Some(Object {
+        shape: self::shape(&mut shape, limits.rank)?,
+        format: intern(format),
+        attributes: None,
+        components,
+        extra: Attributes::new(),
+    })
+}
+
+/// Passes over an object of one component that needs no scanner: it is well-formed, and its keys differ.
+/// It nests [`NESTING`] maps.
+pub(crate) fn pass(cursor: &mut Cursor<'_>) -> Option<()> {
+    fields(cursor, |left, _, _| (left == 1).then_some(())).map(drop)
+}
+
+/// Maps in an object of the usual form, one in the other.
+pub(crate) const NESTING: usize = 3;
+
+/// Shows each component to `add`, with the number of those that are left. The result is the place of the
+/// shape, and the format.
+fn fields<'a>(
+    cursor: &mut Cursor<'a>,
+    mut add: impl FnMut(usize, &'a str, Part<'a>) -> Option<()>,
+) -> Option<(Cursor<'a>, &'a str)> {
     let (mut shape, mut format, mut components) = (None, None, None);
-    for _ in 0..map(&mut cursor)? {
-        match word(&mut cursor)? {
-            b"shape" => shape = Some(self::shape(&mut cursor, limits.rank)?),
-            b"format" => format = Some(intern(text(&mut cursor)?)),
+    for _ in 0..map(cursor)? {
+        match word(cursor)? {
+            b"shape" => {
+                once(&mut shape, *cursor)?;
+                for _ in 0..rank(cursor)? {
+                    unsigned(cursor)?;
+                }
+            }
+            b"format" => once(&mut format, text(cursor)?)?,
             b"components" => {
-                let most = limits.components.min(MOST);
-                components = Some(self::components(&mut cursor, placement, most)?);
+                let count = map(cursor)?;
+                once(&mut components, count)?;
+                for left in (1..=count).rev() {
+                    add(left, text(cursor)?, part(cursor)?)?;
+                }
             }
             _ => return None,
         }
     }
-    Some(Object {
-        shape: shape?,
-        format: format?,
-        attributes: None,
-        components: components?,
-        extra: Attributes::new(),
-    })
+    components.and(shape.zip(format))
 }
 
 /// The lowest offset of a component of the object at `at`, and whether that component has bytes. `None`
@@ -58,37 +92,21 @@ pub(crate) fn beginning(bytes: &[u8], at: usize) -> Option<(u64, bool)> {
         }
         for _ in 0..map(&mut cursor)? {
             word(&mut cursor)?;
-            let place = place(&mut cursor)?;
+            let part = part(&mut cursor)?;
+            let is_known =
+                |digest: &&str| digest.starts_with("crc32c:") || digest.starts_with("sha256:");
+            if !part.digest.as_ref().is_none_or(is_known) {
+                return None;
+            }
+            let place = (part.offset?, part.length? != 0);
             first = Some(first.map_or(place, |first: (u64, bool)| first.min(place)));
         }
     }
     first
 }
 
-/// The offset of a component, and whether it has bytes.
-fn place(cursor: &mut Cursor<'_>) -> Option<(u64, bool)> {
-    let (mut offset, mut length) = (None, None);
-    for _ in 0..map(cursor)? {
-        match word(cursor)? {
-            b"offset" => offset = Some(unsigned(cursor)?),
-            b"length" => length = Some(unsigned(cursor)?),
-            b"digest" => {
-                let digest = word(cursor)?;
-                if !digest.starts_with(b"crc32c:") && !digest.starts_with(b"sha256:") {
-                    return None;
-                }
-            }
-            key if key == CHUNKS.as_bytes() => return None,
-            _ => cursor.skip().ok()?,
-        }
-    }
-    Some((offset?, length? != 0))
-}
-
 fn shape(cursor: &mut Cursor<'_>, most: usize) -> Option<Vec<u64>> {
-    let Head::Array(Some(rank)) = cursor.head().ok()? else {
-        return None;
-    };
+    let rank = rank(cursor)?;
     let mut shape = Vec::new();
     if rank > most || shape.try_reserve_exact(rank).is_err() {
         return None;
@@ -99,50 +117,58 @@ fn shape(cursor: &mut Cursor<'_>, most: usize) -> Option<Vec<u64>> {
     Some(shape)
 }
 
-fn components(
-    cursor: &mut Cursor<'_>,
-    placement: &Placement,
-    most: usize,
-) -> Option<Vec<(Text, Component)>> {
-    let count = map(cursor)?;
-    let mut components = Vec::new();
-    if count > most || components.try_reserve_exact(count).is_err() {
-        return None;
-    }
-    for _ in 0..count {
-        let role = intern(text(cursor)?);
-        components.push((role, component(cursor, placement)?));
-    }
-    Some(components)
+/// The fields of a component, as they are spelled.
+#[derive(Default)]
+struct Part<'a> {
+    dtype: Option<&'a str>,
+    logical_type: Option<&'a str>,
+    offset: Option<u64>,
+    length: Option<u64>,
+    digest: Option<&'a str>,
+    encoding: Option<&'a str>,
+    decoded_len: Option<u64>,
 }
 
-fn component(cursor: &mut Cursor<'_>, placement: &Placement) -> Option<Component> {
-    let (mut dtype, mut logical_type, mut digest) = (None, None, None);
-    let (mut offset, mut length, mut decoded_len) = (None, None, None);
-    let mut encoding = Encoding::Raw;
+/// The next item, a component without unknown fields.
+fn part<'a>(cursor: &mut Cursor<'a>) -> Option<Part<'a>> {
+    let mut part = Part::default();
     for _ in 0..map(cursor)? {
         match word(cursor)? {
-            b"dtype" => dtype = Some(DType::from_name(text(cursor)?)?),
-            b"type" => logical_type = Some(intern(text(cursor)?)),
-            b"offset" => offset = Some(unsigned(cursor)?),
-            b"length" => length = Some(unsigned(cursor)?),
-            b"digest" => digest = Some(text(cursor)?.parse().ok()?),
-            b"encoding" => encoding = Encoding::from_name(text(cursor)?)?,
-            b"uncompressed_length" => decoded_len = Some(unsigned(cursor)?),
+            b"dtype" => once(&mut part.dtype, text(cursor)?)?,
+            b"type" => once(&mut part.logical_type, text(cursor)?)?,
+            b"offset" => once(&mut part.offset, unsigned(cursor)?)?,
+            b"length" => once(&mut part.length, unsigned(cursor)?)?,
+            b"digest" => once(&mut part.digest, text(cursor)?)?,
+            b"encoding" => once(&mut part.encoding, text(cursor)?)?,
+            b"uncompressed_length" => once(&mut part.decoded_len, unsigned(cursor)?)?,
             _ => return None,
         }
     }
+    Some(part)
+}
+
+fn component(part: Part<'_>, placement: &Placement) -> Option<Component> {
+    let digest = match part.digest {
+        Some(digest) => Some(digest.parse().ok()?),
+        None => None,
+    };
+    let encoding = match part.encoding {
+        Some(encoding) => Encoding::from_name(encoding)?,
+        None => Encoding::Raw,
+    };
+    let (mut decoded_len, length) = (part.decoded_len, part.length);
     if encoding == Encoding::Raw {
         decoded_len = decoded_len.or(length);
     }
-    let span = Span::new(offset?, length?)?;
+    let span = Span::new(part.offset?, length?)?;
     let blob = Blob { span, encoding, decoded_len: Some(decoded_len?), digest, chunks: None };
     let is_known = !matches!(blob.digest, Some(Digest::Unknown { .. }));
     let is_sound = placement.data.contains(span) && span.is_aligned() && is_known;
     if !is_sound || check_declared(&blob, &placement.limits).is_err() {
         return None;
     }
-    let component = Component::new(dtype?, blob);
+    let component = Component::new(DType::from_name(part.dtype?)?, blob);
+    let logical_type = part.logical_type.map(intern);
     Some(Component { logical_type, ..component })
 }
 
@@ -155,15 +181,38 @@ fn map(cursor: &mut Cursor<'_>) -> Option<usize> {
 }
 
 /// The bytes of the next item, a text of one chunk.
+#[inline]
 fn word<'a>(cursor: &mut Cursor<'a>) -> Option<&'a [u8]> {
+    // Most are shorter than 24 bytes, and their head is one byte.
+    let byte_len = match cursor.peek()? {
+        short @ 0x60..=0x77 => {
+            cursor.bytes(1).ok()?;
+            usize::from(short & 0x1F)
+        }
+        _ => match cursor.head().ok()? {
+            Head::Text(Some(byte_len)) => byte_len,
+            _ => return None,
+        },
+    };
+    cursor.bytes(byte_len).ok()
+}
+
+#[inline]
+fn text<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
+    std::str::from_utf8(word(cursor)?).ok()
+}
+
+/// The number of items of the next item, an array.
+fn rank(cursor: &mut Cursor<'_>) -> Option<usize> {
     match cursor.head().ok()? {
-        Head::Text(Some(byte_len)) => cursor.bytes(byte_len).ok(),
+        Head::Array(rank) => rank,
         _ => None,
     }
 }
 
-fn text<'a>(cursor: &mut Cursor<'a>) -> Option<&'a str> {
-    std::str::from_utf8(word(cursor)?).ok()
+/// Fills the place; `None` if it is filled already: the key is there twice.
+fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
 }
 
 fn unsigned(cursor: &mut Cursor<'_>) -> Option<u64> {

@@ -209,6 +209,21 @@ fn a_deep_manifest_meets_the_limit_and_not_the_end_of_the_stack() {
 }
 
 #[test]
+fn objects_of_the_usual_form_are_checked_as_others_are() {
+    let sound = manifest(object(component()));
+    let nested =
+        |levels| Index::parse(&sound, Layout::V1_1, &Limits::default().with_nesting(levels));
+    assert!(nested(5).is_ok());
+    assert!(nested(4).unwrap_err().to_string().contains("limit of 4"));
+    let duplicate = (&b"offset"[..], &b"length"[..]);
+    for (word, other) in [duplicate, (b"dense", b"\xFFense"), (b"\x63f32", b"\x7Ff32")] {
+        let at = sound.windows(word.len()).position(|found| found == word).unwrap();
+        let damaged = [&sound[..at], other, &sound[at + word.len()..]].concat();
+        assert_eq!(refused(&damaged, Layout::V1_1), "cbor");
+    }
+}
+
+#[test]
 fn a_limit_on_nesting_cannot_be_lifted_beyond_what_the_stack_holds() {
     let limits = Limits::default().with_nesting(usize::MAX);
     let nested = |levels: usize| {
