@@ -400,7 +400,8 @@ impl Findings<'_> {
             for ((_, component), byte_len) in object.components.iter_mut().zip(lengths) {
                 component.blob.decoded_len = Some(byte_len);
             }
-            let fault = crate::file::catalog::check(&mut object, tensor.registry(), entry.name());
+            let fault = crate::file::catalog::check(&mut object, tensor.registry());
+            let fault = fault.map(|fault| fault.with_object(entry.name()));
             is_sound = fault.is_none();
             self.problems.extend(fault);
         }

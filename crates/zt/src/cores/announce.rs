@@ -30,14 +30,15 @@ pub(crate) fn announce(source: &dyn Source, at: usize, stored: impl Fn(usize) ->
 pub(crate) fn announce_all<'s, T>(items: &'s [T], place: impl Fn(&'s T) -> (&'s dyn Source, Span)) {
     let mut places = HashMap::new();
     let mut sources: Vec<(&dyn Source, Vec<Span>)> = Vec::new();
-    for (source, span) in items.iter().map(place) {
+    let remote = items.iter().map(place).filter(|(source, _)| source.is_remote());
+    for (source, span) in remote {
         let at = *places.entry(ptr::from_ref(source).addr()).or_insert(sources.len());
         match sources.get_mut(at) {
             Some((_, spans)) => spans.push(span),
             None => sources.push((source, vec![span])),
         }
     }
-    for (source, spans) in sources.into_iter().filter(|(source, _)| source.is_remote()) {
+    for (source, spans) in sources {
         source.will_read_all(&spans);
     }
 }

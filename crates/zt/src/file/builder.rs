@@ -204,8 +204,8 @@ impl FileBuilder {
         let unreadable = unreadable.or(self.outside(&object, &home));
         match unreadable {
             None => {
-                let fault = check(&mut object, &self.registry, name);
-                let fault = fault.map(|fault| self.located(fault));
+                let fault = check(&mut object, &self.registry);
+                let fault = fault.map(|fault| self.located(fault.with_object(name)));
                 Resolved::new(Ok(object), home).with_fault(fault)
             }
             Some(error) => {

@@ -510,17 +510,18 @@ impl Listed {
     }
 
     fn decode(&self, at: usize, registry: &Registry) -> Resolved {
-        let name = self.index.name(at);
         let mut warnings = Vec::new();
         let mut fault = None;
         let validated = self.index.validated(at, &self.placement, &mut warnings);
         let object = match validated {
             Ok(mut object) => {
-                fault = check(&mut object, registry, name);
+                let found = check(&mut object, registry);
+                fault = found.map(|fault| fault.with_object(self.index.name(at)));
                 Ok(object)
             }
             Err(fault) => {
-                let mut error = Error::in_manifest(fault.error, self.manifest).with_object(name);
+                let mut error = Error::in_manifest(fault.error, self.manifest);
+                error = error.with_object(self.index.name(at));
                 if let Some(role) = &fault.role {
                     error = error.with_component(role);
                 }
@@ -550,9 +551,9 @@ pub(crate) fn blame_blob(error: Error, object: &Object) -> Error {
 
 /// The rule of its format that the object breaks. Fills in lengths that a legacy file leaves out and that
 /// the format knows.
-pub(crate) fn check(object: &mut Object, registry: &Registry, name: &str) -> Option<Error> {
+pub(crate) fn check(object: &mut Object, registry: &Registry) -> Option<Error> {
     if let Err(error) = registry.check(&object.format, &Signature::of(object)) {
-        return Some(blame_blob(error.into(), object).with_object(name));
+        return Some(blame_blob(error.into(), object));
     }
     let unknown = |(_, component): &(_, Component)| component.blob.decoded_len.is_none();
     if object.components.iter().any(unknown)
