@@ -138,13 +138,11 @@ fn of_blobs() {
 #[cfg(all(feature = "zstd", feature = "crc32c"))]
 #[test]
 fn of_what_blobs_hold() {
-    for (decoded_len, words) in [
-        (Some(8), "the zstd frame is truncated"),
-        (None, "the zstd frame cannot be decoded: Unknown frame descriptor"),
-    ] {
+    for decoded_len in [Some(8), None] {
         let blob = blob(8, Encoding::Zstd, decoded_len);
         let source = Memory::new([7; 8]);
         let mut reader = BlobReader::new(&source, &blob, &Limits::default()).unwrap();
+        let words = "the zstd frame cannot be decoded: Unknown frame descriptor";
         check(&reader.read(&mut [0; 8]).unwrap_err(), "zstd", None, words);
         let words = "the call is out of order, or an earlier one has failed";
         check(&reader.read(&mut [0; 8]).unwrap_err(), "misuse", None, words);
