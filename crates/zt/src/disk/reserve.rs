@@ -30,10 +30,7 @@ const WORTH_IT: u64 = 1 << 20;
 /// 169 ms. On tmpfs the system is no slower.
 const PAGE: u64 = 4096;
 
-/// Space is reserved for as many bytes as were written already, within these limits.
-///
-/// Pays: not measured.
-const LEAST: u64 = 4 << 20;
+/// Space is reserved for as many bytes as were written already, up to this limit.
 const MOST: u64 = 64 << 20;
 
 impl ReservingFile {
@@ -84,7 +81,7 @@ impl ReservingFile {
         if !self.can_reserve || end <= self.reserved.max(WORTH_IT) {
             return;
         }
-        let step = self.written.clamp(LEAST, MOST);
+        let step = self.written.min(MOST);
         let reserved = end.strict_add(step);
         // The write that does not fit reports a full disk.
         self.can_reserve = reserve(&self.file, self.written, reserved.strict_sub(self.written));
