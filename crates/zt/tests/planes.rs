@@ -597,7 +597,7 @@ fn only_what_a_part_of_planes_needs_is_read() {
     let slices = [Slice::Index(500)];
     let part = file.tensor("x").unwrap().slice(&slices).unwrap();
     assert!(part == dense.slice(&slices).unwrap());
-    // Of each plane the 64 KiB around it.
+    // Of each plane the window around it.
     let read = count.load(Ordering::Relaxed);
     assert!(read <= 4 * (64 << 10), "{read}");
 }

@@ -174,7 +174,7 @@ fn a_slice_reads_the_blocks_around_it_and_not_all_of_an_outer_row() {
         let found = file.tensor("x").unwrap().slice(&slices).unwrap();
         assert!(found == whole.slice(&slices).unwrap(), "{text}");
         let read = read.load(Ordering::Relaxed) - before;
-        // Raw bytes come in windows of 64 KiB.
+        // Raw bytes come in windows of 16 KiB.
         assert!(text.starts_with("1:") || read <= 128 << 10, "{text}: {read}");
     }
 }

@@ -22,8 +22,9 @@ use crate::read::strided::Strided;
 /// Raw bytes that are fetched at a time, at multiples of this from the start: small runs that lie
 /// close together, in either direction, share a read.
 ///
-/// Pays: not measured.
-const WINDOW: u64 = 64 << 10;
+/// Pays: single rows of 2.5 KB take 0.43 of the CPU time that they take with 64 KiB, and rows of 18 KB 0.68. Columns
+/// take 1.05 of it, and 0.76 of that with 4 KiB.
+const WINDOW: u64 = 16 << 10;
 
 /// The same where bytes are made in order: going back costs what lies before, so it has to be rare.
 ///
@@ -51,7 +52,7 @@ const STREAM_WINDOW: u64 = 256 << 10;
 /// | stored | what a part costs |
 /// | --- | --- |
 /// | raw, lent by the source | itself |
-/// | raw | the 64 KiB around it; with chunk digests, the chunks that it is in, until they were checked |
+/// | raw | the 16 KiB around it; with chunk digests, the chunks that it is in, until they were checked |
 /// | frames that can be told apart | the frames that it is in |
 /// | one large frame, or frames of unknown lengths | all before it; all, to go back |
 /// | zstd of unknown length, from before 1.2 | all |
