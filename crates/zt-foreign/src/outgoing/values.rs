@@ -12,7 +12,8 @@ use crate::outgoing::{DATA, Outgoing, Treatment};
 
 /// Bytes that are read, cast and written at a time.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert --dtype f32` of 75 MB takes 0.75 of the CPU time that it takes with 16 MiB, and 1.04 of that with
+/// 64 KiB.
 const PIECE: usize = 1 << 20;
 
 /// The same for raw bytes that only pass through: they stay in a core's cache, and no thread reads them ahead.
@@ -24,7 +25,8 @@ const SHORT_PIECE: usize = 256 << 10;
 /// The same for values that a source computes on all cores, such as `--logical` gives, while another thread writes. Of
 /// 256 KiB to 16 MiB, 2 and 4 MiB are fastest.
 ///
-/// Pays: not measured.
+/// Pays: nothing sure: `zt convert --logical` of 80 MB in FP8 takes 0.82 of the CPU time that it takes with 16 MiB, and
+/// 1.14 of that with 256 KiB. For 268 MB the latter is 1.04.
 const COMPUTED_PIECE: usize = 2 << 20;
 
 /// The same for planes, which all cores join.

@@ -10,11 +10,12 @@ use super::step::Step;
 /// Runs that are at most so far apart are read together. Others are read one by one, because the
 /// bytes between them can be the whole base.
 ///
-/// Pays: not measured.
+/// Pays: nothing for a Fortran array of 75 MB in npy, which takes as long with 0 and without end. Views with steps are
+/// not measured.
 const GAP: u64 = 4 << 10;
 /// Bytes that are read at a time if runs are read together.
 ///
-/// Pays: not measured.
+/// Pays: nothing for a Fortran array of 75 MB in npy, which takes as long with 16 KiB and with 4 MiB.
 const WINDOW: u64 = 256 << 10;
 
 /// The bytes of a base that were read last.

@@ -35,7 +35,7 @@ mod linux {
 
     /// The most that is read at a time and then copied. With fewer pages a disk takes longer.
     ///
-    /// Pays: not measured.
+    /// Pays: a plan of matrices of 2.5 MB takes 0.83 of the time that it takes with 64 KiB, and as long as with 4 MiB.
     const PIECE: usize = 2 << 20;
 
     /// Long enough for large pages. What is not used costs nothing.

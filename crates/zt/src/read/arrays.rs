@@ -22,8 +22,8 @@ const STRETCH: usize = 128 << 10;
 
 /// Bytes that all cores look at, at a time.
 ///
-/// Pays: nothing for `zt diff` of matrices of 2.5 MB in zstd, which takes 1.22 of the CPU time that it takes with 1
-/// MiB. With 32 MiB it takes as long.
+/// Pays: nothing for `zt diff` of matrices of 8 MiB in zstd, which takes 1.28 of the CPU time that it takes with 1 MiB.
+/// From planes it takes 0.82 of it.
 const PIECE: usize = 8 << 20;
 
 /// The values of an object, or of one of its components.

@@ -40,7 +40,8 @@ const LARGEST_STORED: u64 = 16 << 20;
 
 /// For fewer pieces, or less content, waking other cores costs more than they save.
 ///
-/// Pays: not measured.
+/// Pays: nothing: slices of 4.7 MB in zstd take as long with 0 and with 30. The last of few pieces is kept for the next
+/// part.
 const MANY: usize = 3;
 const WORTH_IT: usize = 1 << 20;
 

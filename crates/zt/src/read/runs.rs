@@ -14,12 +14,14 @@ use crate::read::slice::{row_unit, rows_shape};
 
 /// Bytes of values that a core makes at a time, about. They take it some 100 µs.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert --dense` of 75 MB in groups of 4 bits takes 0.92 of the CPU time that it takes with 64 KiB, and as
+/// much as with 16 MiB and with one run.
 const RUN: u64 = 1 << 20;
 
 /// Bytes of values that all cores make at a time if the caller wants fewer.
 ///
-/// Pays: not measured.
+/// Pays: nothing on two cores: `zt convert --dense` of 75 MB in groups of 4 bits takes 1.18 of the CPU time that it takes
+/// with 1 MiB, and as much as with 128 MiB.
 const BATCH: u64 = 16 << 20;
 
 /// An object whose value is several runs of rows. See [`ObjectFormat::is_flat`] for what a row is.

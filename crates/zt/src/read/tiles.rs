@@ -41,7 +41,8 @@ const TILE: u64 = 1 << 20;
 /// The same where no component is compressed: their bytes stay in the core's cache from being fetched to
 /// being summed and decoded.
 ///
-/// Pays: not measured.
+/// Pays: `zt convert` of 75 MB from planes in Huffman codes takes 0.93 of the CPU time that it takes with 4 KiB, and
+/// 0.87 of that with 1 MiB.
 const RAW_TILE: u64 = 64 << 10;
 
 /// An object with longer tiles is not read in tiles: every core needs memory for one.

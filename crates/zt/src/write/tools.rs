@@ -42,8 +42,8 @@ impl Effort {
 
 /// Smaller buffers are cheaper to allocate than to keep.
 ///
-/// Pays: nothing sure: `zt convert --zstd` of 2,000 tensors of 24 KB takes 1.15 of the CPU time of keeping all, and
-/// `--planes` 0.93. To free all takes 1.16 times as much for 75 MB.
+/// Pays: `zt convert --planes` of 75 MB takes 0.93 of the CPU time of keeping none, and `--zstd` 0.98. `--zstd` of
+/// 100,000 tensors of 160 bytes takes 0.92 of that of keeping all.
 const WORTH_KEEPING: usize = 64 << 10;
 
 impl Tools {

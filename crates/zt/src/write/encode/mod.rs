@@ -70,13 +70,14 @@ const SHA256_AT_ONCE: usize = 32 << 10;
 
 /// Up to this length, a checksum takes less time than another thread needs to start.
 ///
-/// Pays: not measured.
+/// Pays: `Writer::add_all` of tensors of 2.5 MB takes 0.90 of the time of one core, and as much CPU time. Tensors of
+/// 200 KB take 0.91 of the CPU time that they take with 0.
 const CRC32C_AT_ONCE: usize = 256 << 10;
 
-/// From this length on, a checksum takes longer than a new thread needs to begin and to end. Tensors
-/// of W2b that were added one by one took 0.92 of the time on tmpfs, and 0.81 on a disk.
+/// From this length on, a checksum takes longer than a new thread needs to begin and to end.
 ///
-/// Pays: not measured.
+/// Pays: tensors of W2b that were added one by one took 0.92 of the time on tmpfs, and 0.81 on a disk. Tensors of 2.5
+/// MB take 0.48 of the time that they take with no least length.
 const WORTH_A_THREAD: usize = 4 << 20;
 
 /// Compresses, hashes and lays out the components of one file, in their order.
