@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use zt::container::memory::{in_memory, zeroed};
-use zt::foreign::on_all_cores;
 use zt::formats::{DeltaCodec, FormatViolation, PlaneCoding};
 use zt::{
     Blob, ByteOrder, Bytes, BytesHash, DType, Dense, Digest, Encoding, Error, File, Object,
@@ -134,30 +133,26 @@ impl Part {
             return self.read_base(offset, out);
         };
         let stretch_len = coded.codec.stretch_len() as u64;
-        let (mut pieces, mut rest, mut at) = (Vec::new(), out, offset);
+        let (mut rest, mut at) = (out, offset);
         while !rest.is_empty() {
-            let left = stretch_len.strict_sub(at.strict_rem(stretch_len));
-            let left = in_memory(left).min(rest.len());
-            let (piece, after) = rest.split_at_mut(left);
-            pieces.push((at, piece));
-            at = at.strict_add(left as u64);
-            rest = after;
-        }
-        on_all_cores(pieces, |(at, piece)| {
             let stretch = at.strict_div(stretch_len);
             let start = stretch.strict_mul(stretch_len);
             let whole = stretch_len.min(self.span.byte_len().strict_sub(start));
-            if piece.len() as u64 == whole {
+            let from = at.strict_sub(start);
+            let len = in_memory(whole.strict_sub(from)).min(rest.len());
+            let (piece, after) = rest.split_at_mut(len);
+            if len as u64 == whole {
                 self.read_base(start, piece)?;
-                return coded.apply(stretch, piece);
+                coded.apply(stretch, piece)?;
+            } else {
+                let mut values = zeroed(whole)?;
+                self.read_base(start, &mut values)?;
+                coded.apply(stretch, &mut values)?;
+                piece.copy_from_slice(part_of(&values, in_memory(from), len)?);
             }
-            let mut values = zeroed(whole)?;
-            self.read_base(start, &mut values)?;
-            coded.apply(stretch, &mut values)?;
-            let from = in_memory(at.strict_sub(start));
-            piece.copy_from_slice(part_of(&values, from, piece.len())?);
-            Ok(())
-        })?;
+            at = at.strict_add(len as u64);
+            rest = after;
+        }
         Ok(())
     }
 
