@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the comparison with peers and limits, written to `docs/`.
 //!
-//! Every operation at full size takes about 45 minutes, 4 GB of memory and 25 GB of disk. The figures are
+//! Every operation at full size takes 45 to 90 minutes, 4 GB of memory and 25 GB of disk. The figures are
 //! only right if nothing else runs on the machine.
 //!
 //! With `--before PROGRAM` first, it writes the section that the page begins with: what the last round of work changed.
@@ -88,7 +88,7 @@ fn run_before(shell: &Shell, arguments: &[String]) -> Result<()> {
     fs::write(&path, page).map_err(Error::file(&path))
 }
 
-/// The section with the targets of these pages: of each operation a page of the older program, and one of this one.
+/// The section with the targets of `pages`: for each operation, a page of the older program and then one of this program.
 fn section(before: &str, pages: &[String]) -> String {
     let of_machine = |what: &str| {
         let lines = pages.first().into_iter().flat_map(|page| page.lines());

@@ -160,7 +160,7 @@ impl<'i> Storing<'_, 'i> {
         /// The most bytes of values that are kept in memory because they are not only read.
         ///
         /// Pays: `zt convert --planes` of matrices of 2.5 MB from zstd takes 0.69 of the CPU time of one pass for each
-        /// plane. Matrices of 75 MB, which are not kept, take 1.14 of that of keeping them.
+        /// plane. Matrices of 75 MB are not kept: that takes 1.14 times as much CPU time.
         const KEPT: u64 = 64 << 20;
         let own = PlaneCoding::from_format(object.tensor.format());
         let coding = writer.planes().or(own).unwrap_or_default();
