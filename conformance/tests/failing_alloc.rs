@@ -12,7 +12,6 @@
 //!   entry of an index that is in memory already. Files here have few objects, but for a `.zt` that
 //!   is opened and asked for one of many.
 //! * What zstd's own code asks for: a window is at most 8 MiB, and C says so where it gets none.
-//! * Readers of a component in pieces: these have a fixed size.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -345,6 +344,26 @@ fn sparse_objects_as_what_they_are() {
         let total = |csr: &Csr<'_>| csr.indices().iter().chain(csr.indptr()).sum::<u64>();
         Ok(Some((total(&view), total(&part))))
     });
+}
+
+/// Their pieces have a fixed size and are used again, so a reader asks for nothing large.
+#[test]
+fn reading_in_pieces() {
+    let _alone = alone();
+    for (name, bytes) in files() {
+        for is_lent in [false, true] {
+            let file = opened(&bytes, is_lent).unwrap();
+            let read = || {
+                let tensor = file.tensor("x")?;
+                let mut sums = Sums(Vec::new());
+                for (role, _) in tensor.components() {
+                    tensor.reader(role)?.for_each_piece(1 << 20, sums.take())?;
+                }
+                Ok(sums.0)
+            };
+            assert_eq!(each_fails(name, read), 0, "{name}");
+        }
+    }
 }
 
 #[test]
