@@ -4,7 +4,7 @@
 //! only right if nothing else runs on the machine.
 //!
 //! With `--before PROGRAM` first, it writes the section that the page begins with: what the last round of work changed.
-//! `PROGRAM` is `compare` of an older revision. Its file name is the title of a column.
+//! `PROGRAM` is `compare` of an older revision. Its file name is the title of a column. It takes no `--rounds`.
 //!
 //! With `--chart` alone, it draws README's chart anew from the page.
 //!
@@ -74,50 +74,64 @@ fn run_before(shell: &Shell, arguments: &[String]) -> Result<()> {
     let compare = shell.target().join("dist").join("compare");
     let folder = shell.target().join("before");
     let read = |path: &Path| fs::read_to_string(path).map_err(Error::file(path));
-    let mut pages = Vec::new();
+    let mut operations = Vec::new();
     for operation in OWED {
-        for program in [Path::new(before), &compare] {
-            let program = shell.program(program).arg(operation).args("--report").arg(&folder);
-            with(program, arguments).run()?;
+        let mut pages = Vec::new();
+        for program in [Path::new(before), &compare].into_iter().cycle().take(2 * TURNS) {
+            let program = shell.program(program).arg(operation).args("--rounds 1 --report");
+            with(program.arg(&folder), arguments).run()?;
             pages.push(read(&folder.join("benchmarks.md"))?);
         }
+        operations.push(pages);
     }
     let name = Path::new(before).file_name().unwrap_or_default().to_string_lossy();
     let path = shell.root().join(PAGE);
-    let page = with_section(&read(&path)?, &section(&name, &pages));
+    let page = with_section(&read(&path)?, &section(&name, &operations));
     fs::write(&path, page).map_err(Error::file(&path))
 }
 
-/// The section with the targets of `pages`: for each operation, a page of the older program and then one of this program.
-fn section(before: &str, pages: &[String]) -> String {
-    let of_machine = |what: &str| {
-        let lines = pages.first().into_iter().flat_map(|page| page.lines());
-        let mut values = lines.filter_map(|line| match cells(line)[..] {
-            [found, value] if found == what => Some(value),
-            _ => None,
-        });
-        values.next().unwrap_or_default()
-    };
+/// How often each of two programs measures an operation. Between its turns is a turn of the other.
+const TURNS: usize = 5;
+
+/// The section with the targets of `operations`: for each, the pages of the older program and of this one, in turn.
+fn section(before: &str, operations: &[Vec<String>]) -> String {
+    let lines = operations.iter().flatten().flat_map(|page| page.lines());
+    let mut processors = lines.filter_map(|line| match cells(line)[..] {
+        ["processor", value] => Some(value),
+        _ => None,
+    });
     let mut text = format!(
-        "{SECTION}\nThe operations that the last round of work was about, of two revisions: the speed of zt as a multiple of another's. Each operation was\n\
-         measured with the older program, and then with this one, in {} rounds each. Processor: {}.\n\n\
+        "{SECTION}\nThe operations that the last round of work was about, of two revisions: the speed of zt as a multiple of another's. Both programs\n\
+         measured each operation in turn, {TURNS} times: medians, with the least and the greatest. Processor: {}.\n\n\
          | operation | against | target | {before} | now | |\n| --- | --- | ---: | ---: | ---: | --- |\n",
-        of_machine("rounds"),
-        of_machine("processor"),
+        processors.next().unwrap_or_default(),
     );
-    for pair in pages.chunks_exact(2) {
-        let [old, new] = pair else { continue };
-        for (old, new) in rows(old).zip(rows(new)).skip(2) {
-            if let ([.., before, _], [operation, against, target, now, verdict]) =
-                (&old[..], &new[..])
-            {
-                text += &format!(
-                    "| {operation} | {against} | {target} | {before} | {now} | {verdict} |\n"
-                );
-            }
+    for pages in operations {
+        let pages = pages.iter().map(|page| rows(page).skip(2).collect()).collect::<Vec<Vec<_>>>();
+        for (index, row) in pages.iter().take(1).flatten().enumerate() {
+            let [operation, against, target, ..] = row[..] else { continue };
+            let of_program = |program| {
+                let rows = pages.iter().skip(program).step_by(2).filter_map(|rows| rows.get(index));
+                let mut found = rows.filter_map(|row| multiple(row.get(3)?)).collect::<Vec<_>>();
+                found.sort_by(f64::total_cmp);
+                Some((*found.first()?, *found.get(found.len() / 2)?, *found.last()?))
+            };
+            let (Some(old), Some(new)) = (of_program(0), of_program(1)) else { continue };
+            let is_met = multiple(target).is_some_and(|target| new.1 >= target);
+            let verdict = if is_met { "met" } else { "**not met**" };
+            let [old, new] = [old, new].map(|(least, median, greatest)| {
+                format!("{median:.2}x ({least:.2} to {greatest:.2})")
+            });
+            text +=
+                &format!("| {operation} | {against} | {target} | {old} | {new} | {verdict} |\n");
         }
     }
     text + "\n"
+}
+
+/// The number of a cell such as `1.50x`.
+fn multiple(cell: &str) -> Option<f64> {
+    cell.strip_suffix('x')?.parse().ok()
 }
 
 /// The page with `section` in front of its targets, in the place of an older one.
@@ -200,11 +214,12 @@ mod tests {
 
     #[test]
     fn a_page_begins_with_what_two_programs_reached() {
-        let section = section("old", &[page("2.00x"), page("3.00x")]);
+        let pages = ["2.00x", "0.90x", "2.50x", "1.10x", "2.20x", "0.80x"].map(page);
+        let section = section("old", &[pages.to_vec()]);
         let found = with_section(&page("4.00x"), &section);
-        let table = "in 5 rounds each. Processor: A.\n\n\
+        let table = "Processor: A.\n\n\
                      | operation | against | target | old | now | |\n| --- | --- | ---: | ---: | ---: | --- |\n\
-                     | write | peer | 1.00x | 2.00x | 3.00x | met |\n\n## Targets\n";
+                     | write | peer | 1.00x | 2.20x (2.00 to 2.50) | 0.90x (0.80 to 1.10) | **not met** |\n\n## Targets\n";
         assert!(found.contains(table), "{found}");
         assert!(found.contains("| write | peer | 1.00x | 4.00x | met |\n"), "{found}");
         assert!(found.ends_with("## Operations\n\n| a | b |\n"), "{found}");
