@@ -4,7 +4,8 @@
 //! only right if nothing else runs on the machine.
 //!
 //! With `--before PROGRAM` first, it writes the section that the page begins with: what the last round of work changed.
-//! `PROGRAM` is `compare` of an older revision. Its file name is the title of a column. It takes no `--rounds`.
+//! `PROGRAM` is `compare` of an older revision. Its file name is the title of a column. The two
+//! take turns of one round, so there is no `--rounds`.
 //!
 //! With `--chart` alone, it draws README's chart anew from the page.
 //!
@@ -110,18 +111,19 @@ fn section(before: &str, operations: &[Vec<String>]) -> String {
         let pages = pages.iter().map(|page| rows(page).skip(2).collect()).collect::<Vec<Vec<_>>>();
         for (index, row) in pages.iter().take(1).flatten().enumerate() {
             let [operation, against, target, ..] = row[..] else { continue };
-            let of_program = |program| {
-                let rows = pages.iter().skip(program).step_by(2).filter_map(|rows| rows.get(index));
-                let mut found = rows.filter_map(|row| multiple(row.get(3)?)).collect::<Vec<_>>();
+            // Of the first program or the second: the median, and a cell with the range.
+            let reached = |program| {
+                let turns = pages.iter().skip(program).step_by(2);
+                let cells = turns.filter_map(|rows| rows.get(index)?.get(3));
+                let mut found: Vec<_> = cells.filter_map(|cell| multiple(cell)).collect();
                 found.sort_by(f64::total_cmp);
-                Some((*found.first()?, *found.get(found.len() / 2)?, *found.last()?))
+                let (least, greatest) = (found.first()?, found.last()?);
+                let median = *found.get(found.len() / 2)?;
+                Some((median, format!("{median:.2}x ({least:.2} to {greatest:.2})")))
             };
-            let (Some(old), Some(new)) = (of_program(0), of_program(1)) else { continue };
-            let is_met = multiple(target).is_some_and(|target| new.1 >= target);
+            let (Some((_, old)), Some((median, new))) = (reached(0), reached(1)) else { continue };
+            let is_met = multiple(target).is_some_and(|target| median >= target);
             let verdict = if is_met { "met" } else { "**not met**" };
-            let [old, new] = [old, new].map(|(least, median, greatest)| {
-                format!("{median:.2}x ({least:.2} to {greatest:.2})")
-            });
             text +=
                 &format!("| {operation} | {against} | {target} | {old} | {new} | {verdict} |\n");
         }
