@@ -182,6 +182,20 @@ fn any_number_of_threads_writes_the_same_bytes() {
 }
 
 #[test]
+fn a_pass_writes_as_many_values_as_the_shape_has() {
+    let codec = PlaneCodec::new(DType::BF16, None).unwrap();
+    for count in [0usize, 999, 1001, 300_000] {
+        let mut bytes = Vec::new();
+        let mut writer = new().to_writer(&mut bytes).unwrap();
+        let mut object = writer.begin("x", &[1000], "zt.planes/2").unwrap();
+        let passed = object.planes(&codec, |out| Ok(out.write_all(&vec![0; 2 * count])?));
+        let error = passed.unwrap_err();
+        let found = (error.code(), error.object(), error.component());
+        assert_eq!(found, ("shape-size-mismatch", Some("x"), Some("codes")), "{count}");
+    }
+}
+
+#[test]
 fn equal_objects_share_all_components() {
     let dense = dense(DType::BF16, &SHAPE);
     let mut bytes = Vec::new();

@@ -54,6 +54,12 @@ impl PlaneCoding {
         if role == LENGTHS { DType::U32 } else { DType::U8 }
     }
 
+    /// The bytes of the lengths of all chunks of `count` symbols.
+    pub const fn lengths_len(count: u64) -> u64 {
+        // 2^64 elements have 2^46 chunks.
+        count.div_ceil(CHUNK).strict_mul(LENGTH as u64)
+    }
+
     /// The roles of all components, in order.
     pub fn roles(self, codec: &PlaneCodec) -> Vec<&'static str> {
         match self {
@@ -107,7 +113,9 @@ impl ObjectFormat for PlanesFormat {
             expected = expected.or(plane.byte_len);
         }
         match coded.zip(expected) {
-            Some(((_, lengths), expected)) => lengths.expect_bytes(lengths_len(expected)),
+            Some(((_, lengths), expected)) => {
+                lengths.expect_bytes(PlaneCoding::lengths_len(expected))
+            }
             None => Ok(()),
         }
     }
@@ -227,7 +235,7 @@ impl ObjectFormat for PlanesFormat {
                 Ok(Some(ends.collect()))
             }
             CODES => {
-                let lengths = reader.elements(LENGTHS, 0..lengths_len(count))?;
+                let lengths = reader.elements(LENGTHS, 0..PlaneCoding::lengths_len(count))?;
                 chunk_ends(&lengths.bytes, count, reader.byte_len(CODES)?).map(Some)
             }
             _ => Ok(None),
@@ -243,21 +251,15 @@ impl ObjectFormat for PlanesFormat {
         let codec = PlaneCodec::from_attributes(signature.attributes).ok()?;
         let count = codec.plane_len(signature.shape, registry).ok()??;
         if self.0 == PlaneCoding::Huffman && role == LENGTHS {
-            return Some(lengths_len(count));
+            return Some(PlaneCoding::lengths_len(count));
         }
         self.0.planes(&codec).contains(&role).then_some(count)
     }
 }
 
-/// The bytes of the lengths of all chunks.
-const fn lengths_len(count: u64) -> u64 {
-    // 2^64 elements have 2^46 chunks.
-    count.div_ceil(CHUNK).strict_mul(LENGTH as u64)
-}
-
 /// Where each chunk of `count` symbols ends in the codes, which have `codes_len` bytes.
 fn chunk_ends(lengths: &[u8], count: u64, codes_len: u64) -> Result<Vec<u64>> {
-    let (expected, found) = (lengths_len(count), lengths.len() as u64);
+    let (expected, found) = (PlaneCoding::lengths_len(count), lengths.len() as u64);
     if found != expected {
         return Err(SizeMismatch::Bytes { expected, found }.of(LENGTHS));
     }

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use zt_container::codec::FRAME_CONTENT;
+use zt_formats::HuffmanEncoder;
+
 use crate::error::{Error, Result};
 use crate::write::options::{Compression, DEFAULT_LEVEL};
 use crate::write::tools::{Effort, Tools};
@@ -12,6 +15,29 @@ use crate::write::tools::{Effort, Tools};
 pub(crate) enum Method {
     Raw,
     Frames(Effort),
+    /// As the codes of `zt.planes/2`, whose lengths are a component of their own.
+    Codes,
+}
+
+impl Method {
+    /// The bytes of content in a part.
+    pub(crate) const fn part_len(self) -> usize {
+        match self {
+            Method::Raw | Method::Frames(_) => FRAME_CONTENT,
+            Method::Codes => HuffmanEncoder::CHUNK,
+        }
+    }
+
+    /// The decoded length of a component of `content_len` bytes. That of codes is known once they are
+    /// written.
+    pub(crate) fn decoded_len(self, content_len: u64) -> Option<u64> {
+        (self != Method::Codes).then_some(content_len)
+    }
+
+    /// As [`Method::decoded_len`], a guess for codes, used only for the placement.
+    pub(crate) fn expected_len(self, content_len: u64) -> u64 {
+        self.decoded_len(content_len).unwrap_or(content_len >> 1)
+    }
 }
 
 /// The sample: stretches that are spread evenly, together this share of the head.

@@ -24,7 +24,6 @@
 mod by_system;
 mod chain;
 mod choice;
-mod coded;
 pub(crate) mod component;
 mod copy;
 pub(crate) mod directory;

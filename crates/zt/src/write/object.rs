@@ -83,10 +83,6 @@ impl<'a, 'w> ObjectWriter<'a, 'w> {
         self
     }
 
-    pub(crate) fn keep_codes_raw(&mut self) {
-        self.state.options = mem::take(&mut self.state.options).with_raw_codes();
-    }
-
     pub(crate) fn options_of(&self, role: &str) -> ComponentOptions {
         self.state.options.of(role)
     }

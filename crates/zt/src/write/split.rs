@@ -9,8 +9,7 @@ use zt_formats::{
 };
 use zt_manifest::{Attributes, DType, Object};
 
-use crate::error::Result;
-use crate::write::coded::Coder;
+use crate::error::{Error, Result};
 use crate::write::encode::{Content as Lent, Lending, Placed};
 use crate::write::object::ObjectWriter;
 use crate::write::options::ObjectOptions;
@@ -130,7 +129,8 @@ impl Writer<'_> {
         options: &ObjectOptions,
         lending: &mut Lending<'_, 'm>,
     ) -> Result<()> {
-        let object = Object::new(new.shape.into_owned(), PlaneCoding::Plain.format());
+        let coding = self.planes.unwrap_or_default();
+        let object = Object::new(new.shape.into_owned(), coding.format());
         let mut object = ObjectWriter::new(self, name, object).options(options.clone());
         if let Some(attributes) = new.attributes {
             object.set_attributes(attributes)?;
@@ -197,7 +197,7 @@ impl ObjectWriter<'_, '_> {
         usize::from(coding == Some(PlaneCoding::Huffman))
     }
 
-    /// Writes the codes of plane 0, if the format has them. They are raw: nothing is left to compress.
+    /// Writes the codes of plane 0 and their lengths, if the format has them.
     fn coded_plane(
         &mut self,
         codec: &PlaneCodec,
@@ -207,17 +207,22 @@ impl ObjectWriter<'_, '_> {
             return Ok(());
         }
         let [codes, lengths] = PlaneCoding::CODED;
-        self.keep_codes_raw();
-        let expected = self.plane_len(codec) >> 1;
+        let len = self.plane_len(codec);
         let mut component = self.component(codes, DType::U8, None)?;
-        component.expect_len(expected);
-        let mut coder = Coder::new(&mut component);
-        Splitter::split_all(codec, 0, &mut coder, pass)?;
-        let of_chunks = coder.finish()?;
+        component.expect_len(len);
+        component.state.encoder.expect_symbols();
+        Splitter::split_all(codec, 0, &mut component, pass)?;
+        let symbols = component.written();
         component.finish()?;
-        let mut component = self.component(lengths, DType::U32, None)?;
-        component.write_all(&of_chunks)?;
-        component.finish()
+        // The lengths tell only the number of chunks.
+        if symbols != len {
+            let mismatch = SizeMismatch::Bytes { expected: len, found: symbols };
+            return Err(Error::from(mismatch.of(codes)).with_object(&self.state.name));
+        }
+        let digest = self.options_of(lengths).digest;
+        let placed = self.writer.encoder.encode_lengths(symbols, digest)?;
+        self.component(lengths, PlaneCoding::dtype_of(lengths), None)?.place(placed);
+        Ok(())
     }
 
     /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
@@ -227,7 +232,6 @@ impl ObjectWriter<'_, '_> {
             return self.planes(codec, |out| Ok(out.write_all(elements)?));
         }
         let workers = Arc::clone(&self.writer.encoder.workers);
-        self.coded_plane(codec, |out| Ok(out.write_all(elements)?))?;
         workers.scope(usize::MAX, |scope| {
             let mut lending = Lending::begin(&mut self.writer.encoder, scope)?;
             self.lend_planes(codec, Bytes::Borrowed(elements), &mut lending)?;
@@ -245,21 +249,26 @@ impl ObjectWriter<'_, '_> {
         let width = codec.plane_count();
         let byte_len = elements.len().strict_div(width);
         let shared = Arc::new((codec.clone(), elements));
-        let mut placed = Vec::with_capacity(width);
-        let roles = codec.roles();
-        let coded = self.coded_count();
-        for (plane, role) in roles.iter().enumerate().skip(coded) {
+        let mut placed = Vec::with_capacity(width.strict_add(1));
+        for (plane, role) in codec.roles().iter().enumerate() {
             let shared = Arc::clone(&shared);
             let fill = move |start: usize, out: &mut [u8]| {
                 let (codec, elements) = &*shared;
                 let elements = elements.get(start.strict_mul(width)..);
                 codec.split(plane, elements.unwrap_or_default(), out);
             };
-            let (content, options) = (Lent::Made(byte_len, Arc::new(fill)), self.options_of(role));
-            placed.push(lending.store(&mut self.writer.encoder, &content, options)?);
+            let content = Lent::Made(byte_len, Arc::new(fill));
+            if plane < self.coded_count() {
+                let digests = PlaneCoding::CODED.map(|role| self.options_of(role).digest);
+                placed.extend(lending.store_codes(&mut self.writer.encoder, &content, digests)?);
+            } else {
+                let options = self.options_of(role);
+                placed.push(lending.store(&mut self.writer.encoder, &content, options)?);
+            }
         }
+        let coding = PlaneCoding::from_format(&self.state.object.format).unwrap_or_default();
         self.add_attributes(codec.to_attributes());
-        self.place_planes(roles.get(coded..).unwrap_or_default(), placed)
+        self.place_planes(&coding.roles(codec), placed)
     }
 
     /// Writes components to known places.

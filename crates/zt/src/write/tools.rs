@@ -116,13 +116,12 @@ impl Tools {
     }
 
     /// The chunk of these symbols.
-    pub(crate) fn code(&self, symbols: Vec<u8>) -> Result<Vec<u8>> {
+    pub(crate) fn code(&self, symbols: &[u8]) -> Result<Vec<u8>> {
         let mut chunk = self.buffer(symbols.len().strict_add(1))?;
         let coder = lock(&self.coders).pop();
         let mut coder = coder.map_or_else(HuffmanEncoder::new, Ok)?;
-        coder.encode(&symbols, &mut chunk);
+        coder.encode(symbols, &mut chunk);
         lock(&self.coders).push(coder);
-        self.give_back(symbols);
         Ok(chunk)
     }
 

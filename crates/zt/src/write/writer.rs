@@ -285,8 +285,7 @@ impl<'w> Writer<'w> {
         objects: impl IntoIterator<Item = (N, &'o T)>,
     ) -> Result<()> {
         let mut objects = objects.into_iter();
-        // Where the chunks of a plane end is known once they are coded.
-        if self.shares.is_some() || self.planes == Some(PlaneCoding::Huffman) {
+        if self.shares.is_some() {
             return objects.try_for_each(|(name, object)| self.add(name.as_ref(), object));
         }
         let workers = Arc::clone(&self.encoder.workers);
@@ -548,15 +547,13 @@ impl<'w> Writer<'w> {
     }
 
     /// The place of a component's blob. `object` may be the next one.
-    #[expect(clippy::expect_used, reason = "`Placed::into_blob` has the length")]
     pub(crate) fn placed(&self, object: usize, component: usize, blob: &Blob) -> Placed {
         let place = |pending: &Pending| (pending.object, pending.component);
         let found = (self.pending).binary_search_by_key(&(object, component), place);
         match found.ok().and_then(|at| self.pending.get(at)) {
-            Some(pending) => Placed::Later {
-                ticket: pending.ticket,
-                decoded_len: blob.decoded_len.expect("a placed blob has a length"),
-            },
+            Some(Pending { ticket, .. }) => {
+                Placed::Later { ticket: *ticket, decoded_len: blob.decoded_len }
+            }
             None => Placed::At(blob.clone()),
         }
     }

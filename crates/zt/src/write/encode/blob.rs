@@ -25,18 +25,17 @@ pub(crate) enum Placed {
     /// Known once the file is written: [`Encoder::finish`] gives the blobs by their tickets.
     Later {
         ticket: usize,
-        decoded_len: u64,
+        /// `None` for codes.
+        decoded_len: Option<u64>,
     },
 }
 
 impl Placed {
-    /// The blob as far as it is known: at least its decoded length.
+    /// The blob as far as it is known.
     pub(crate) fn into_blob(self) -> Blob {
         match self {
             Placed::At(blob) => blob,
-            Placed::Later { decoded_len, .. } => {
-                Blob { decoded_len: Some(decoded_len), ..Blob::raw(Span::default()) }
-            }
+            Placed::Later { decoded_len, .. } => Blob { decoded_len, ..Blob::raw(Span::default()) },
         }
     }
 }
@@ -47,6 +46,8 @@ pub(super) struct Begin {
     pub(super) encoding: Encoding,
     /// Whether the frames end with a table of their places.
     pub(super) has_table: bool,
+    /// Whether the lengths of the parts are kept for [`Item::Lengths`](super::queue::Item::Lengths).
+    pub(super) has_lengths: bool,
     /// The digest to compute.
     pub(super) digest: Option<DigestAlgorithm>,
     pub(super) hashing: Hashing,
@@ -66,6 +67,7 @@ pub(super) enum Hashing {
 pub(super) struct OpenBlob {
     encoding: Encoding,
     table: Option<SeekTable>,
+    lengths: Option<Vec<u8>>,
     sums: Sums,
     chain: Option<Chain>,
 }
@@ -108,6 +110,7 @@ impl<W: Write> Encoder<W> {
         self.current = Some(OpenBlob {
             encoding: begin.encoding,
             table: begin.has_table.then(SeekTable::default),
+            lengths: begin.has_lengths.then(Vec::new),
             sums,
             chain,
         });
@@ -132,6 +135,11 @@ impl<W: Write> Encoder<W> {
         if let Some(table) = &mut open.table {
             table.push(stored.bytes.len(), stored.content_len)?;
         }
+        if let Some(lengths) = &mut open.lengths {
+            // At most a byte more than the symbols of a chunk.
+            let len = u32::try_from(stored.bytes.len()).map_err(|_| Error::out_of_order())?;
+            lengths.extend(len.to_le_bytes());
+        }
         match stored.sums {
             Some(sums) => open.sums = sums,
             None => open.sums.update(&stored.bytes),
@@ -153,7 +161,7 @@ impl<W: Write> Encoder<W> {
     }
 
     /// Ends the blob. Its digest and its chunk digests may come later.
-    pub(super) fn end(&mut self, decoded_len: u64) -> Result<EndedBlob> {
+    pub(super) fn end(&mut self, decoded_len: Option<u64>) -> Result<EndedBlob> {
         let open = self.current.as_mut().ok_or_else(Error::out_of_order)?;
         if let Some(table) = open.table.take() {
             let table = table.to_frame();
@@ -163,10 +171,11 @@ impl<W: Write> Encoder<W> {
         let open = self.current.take().ok_or_else(Error::out_of_order)?;
         let (span, _) = self.container.end_blob()?;
         let (digest, table) = open.sums.finish(span.byte_len());
+        self.lengths = open.lengths.unwrap_or_default();
         let blob = Blob {
             span,
             encoding: open.encoding,
-            decoded_len: Some(decoded_len),
+            decoded_len: Some(decoded_len.unwrap_or(span.byte_len())),
             digest,
             chunks: None,
         };

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_container::{DigestAlgorithm, Encoding};
 
 use super::blob::{Begin, Hashing};
@@ -55,6 +55,11 @@ impl ComponentEncoder {
     pub(crate) fn digest_of_given(&self) -> Option<DigestAlgorithm> {
         let is_raw = self.options.compression == Compression::None;
         self.options.digest.filter(|_| is_raw)
+    }
+
+    /// The bytes that follow are symbols, which are stored as codes.
+    pub(crate) fn expect_symbols(&mut self) {
+        self.method = Some(Method::Codes);
     }
 
     /// Sets the decoded length, if the caller knows better than the shape.
@@ -149,18 +154,18 @@ impl ComponentEncoder {
             return encoder.write_raw(content);
         }
         while !content.is_empty() {
-            let room = FRAME_CONTENT.strict_sub(self.gathered.len());
+            let room = method.part_len().strict_sub(self.gathered.len());
             let (head, rest) = content.split_at_checked(room).unwrap_or((content, &[]));
-            self.gather(encoder, head, FRAME_CONTENT)?;
+            self.gather(encoder, head, method.part_len())?;
             content = rest;
-            if self.gathered.len() == FRAME_CONTENT {
+            if self.gathered.len() == method.part_len() {
                 self.submit_chunk(encoder, method)?;
             }
         }
         Ok(())
     }
 
-    /// Submits the gathered bytes, raw or as one of several frames.
+    /// Submits the gathered bytes, raw or to be encoded as a part.
     fn submit_chunk<W: Write>(&mut self, encoder: &mut Encoder<W>, method: Method) -> Result<()> {
         self.begin(encoder, false)?;
         let content = std::mem::take(&mut self.gathered);
@@ -192,8 +197,10 @@ impl ComponentEncoder {
             None => self.submit_alone(encoder)?,
             Some(method) => self.submit_chunk(encoder, method)?,
         }
+        let len = self.decoded_len();
+        let decoded_len = self.method.map_or(Some(len), |method| method.decoded_len(len));
         let mut queue = std::mem::take(&mut encoder.queue);
-        let placed = queue.end(encoder, self.decoded_len());
+        let placed = queue.end(encoder, decoded_len);
         encoder.queue = queue;
         placed
     }
@@ -226,10 +233,13 @@ impl ComponentEncoder {
             return Ok(());
         }
         let is_long = self.given_len > SHA256_AT_ONCE as u64;
-        let raw = encoder.begin_raw(self.expected_len, self.options.digest, is_long);
+        let method = self.method.unwrap_or(Method::Raw);
+        let expected_len = method.expected_len(self.expected_len);
+        let raw = encoder.begin_raw(expected_len, self.options.digest, is_long);
         let begin = Begin {
             encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
-            has_table: matches!(self.method, Some(Method::Frames(_))),
+            has_table: matches!(method, Method::Frames(_)),
+            has_lengths: method == Method::Codes,
             hashing: if by_worker { Hashing::Worker } else { raw.hashing },
             ..raw
         };

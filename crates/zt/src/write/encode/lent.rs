@@ -14,7 +14,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
-use zt_container::codec::{FRAME_CONTENT, SINGLE_FRAME_MAX};
+use zt_container::codec::SINGLE_FRAME_MAX;
 use zt_container::{DigestAlgorithm, memory::resize};
 use zt_formats::Bytes;
 
@@ -82,6 +82,19 @@ impl<'s, 'm> Lending<'s, 'm> {
         }
     }
 
+    /// Stores symbols as codes, and the codes' lengths behind them, with a digest of each.
+    pub(crate) fn store_codes<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        symbols: &Content<'m>,
+        [digest, of_lengths]: [Option<DigestAlgorithm>; 2],
+    ) -> Result<[Placed; 2]> {
+        let codes = self.store_parts(encoder, symbols, Method::Codes, digest)?;
+        let symbols = symbols.byte_len() as u64;
+        let lengths = self.queue.store_lengths(encoder, symbols, of_lengths)?;
+        Ok([codes, lengths])
+    }
+
     fn store_parts<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
@@ -90,13 +103,15 @@ impl<'s, 'm> Lending<'s, 'm> {
         digest: Option<DigestAlgorithm>,
     ) -> Result<Placed> {
         let byte_len = content.byte_len();
+        let is_long = byte_len > SHA256_AT_ONCE;
         let begin = Begin {
             has_table: matches!(method, Method::Frames(_)),
-            ..encoder.begin_raw(byte_len as u64, digest, true)
+            has_lengths: method == Method::Codes,
+            ..encoder.begin_raw(method.expected_len(byte_len as u64), digest, is_long)
         };
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
-        for start in (0..byte_len).step_by(FRAME_CONTENT) {
-            let range = start..byte_len.min(start.strict_add(FRAME_CONTENT));
+        for start in (0..byte_len).step_by(method.part_len()) {
+            let range = start..byte_len.min(start.strict_add(method.part_len()));
             let (cost, content, tools) = (range.len(), content.clone(), Arc::clone(&encoder.tools));
             let task = self.scope.start(move || {
                 let bytes = content.bytes(range, &tools)?;
@@ -104,7 +119,7 @@ impl<'s, 'm> Lending<'s, 'm> {
             });
             self.queue.submit(encoder, Item::Frame(task), cost)?;
         }
-        self.queue.end(encoder, byte_len as u64)
+        self.queue.end(encoder, method.decoded_len(byte_len as u64))
     }
 
     /// Stores a component as one frame, unless it does not shrink.
@@ -128,7 +143,7 @@ impl<'s, 'm> Lending<'s, 'm> {
         });
         let cost = byte_len.max(SHA256_AT_ONCE);
         self.queue.submit(encoder, Item::Frame(task), cost)?;
-        self.queue.end(encoder, byte_len as u64)
+        self.queue.end(encoder, Some(byte_len as u64))
     }
 
     /// Stores raw bytes. Workers hash them at any time, unless that takes less time than a start.
@@ -157,10 +172,11 @@ impl<'s, 'm> Lending<'s, 'm> {
         }
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         self.queue.submit(encoder, Item::Raw(Cow::Borrowed(bytes)), 0)?;
+        let decoded_len = Some(byte_len as u64);
         if is_at_once {
-            self.queue.end(encoder, byte_len as u64)
+            self.queue.end(encoder, decoded_len)
         } else {
-            self.queue.end_later(encoder, byte_len as u64)
+            self.queue.end_later(encoder, decoded_len)
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! caller:   gather a chunk | hand it out | write finished chunks, oldest first | wait if too many are out
-//! workers:  sample, compress and hash
+//! workers:  sample, compress, code and hash
 //! ```
 //!
 //! A raw chunk is written at once, from the caller's memory, if no chunk waits before it. Components
@@ -17,6 +17,9 @@
 //! | zstd or raw, by a sample | to 4 MiB | any | worker | worker |
 //! | zstd | more | crc32c | writer | writer |
 //! | zstd | more | sha256 | chain | chain |
+//! | codes of `zt.planes/2` | to 32 KiB of symbols | any | writer | writer |
+//! | codes | more | crc32c | writer | writer |
+//! | codes | more | sha256 | chain | chain |
 //!
 //! | hashes | how |
 //! | --- | --- |
@@ -36,6 +39,7 @@ mod stored;
 mod sums;
 
 use std::io::Write;
+use std::mem;
 use std::sync::Arc;
 
 use zt_container::codec::SINGLE_FRAME_MAX;
@@ -94,6 +98,8 @@ pub(crate) struct Encoder<W> {
     budget: usize,
     /// The blob that is being written.
     current: Option<OpenBlob>,
+    /// The lengths of the codes of the last blob, little-endian, if it had any.
+    lengths: Vec<u8>,
     /// Blobs that were incomplete when their component ended, by ticket.
     ended: Vec<EndedBlob>,
     tickets: usize,
@@ -144,6 +150,7 @@ impl<W: Write> Encoder<W> {
             queue: Queue::default(),
             budget,
             current: None,
+            lengths: Vec::new(),
             ended: Vec::new(),
             tickets: 0,
         })
@@ -188,6 +195,18 @@ impl<W: Write> Encoder<W> {
             lending.finish(self)?;
             Ok(placed)
         })
+    }
+
+    /// Stores the lengths of the codes of the component before, which are of `symbols` symbols.
+    pub(crate) fn encode_lengths(
+        &mut self,
+        symbols: u64,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Placed> {
+        let mut queue = mem::take(&mut self.queue);
+        let placed = queue.store_lengths(self, symbols, digest);
+        self.queue = queue;
+        placed
     }
 
     /// Writes everything that is left, chunk digests last: they are near the manifest, where a reader of
@@ -246,7 +265,7 @@ impl<W: Write> Encoder<W> {
 
     /// Writes the queue, and waits for the work in progress.
     fn write_queue(&mut self) -> Result<()> {
-        let mut queue = std::mem::take(&mut self.queue);
+        let mut queue = mem::take(&mut self.queue);
         queue.write(self)
     }
 
@@ -262,6 +281,7 @@ impl<W: Write> Encoder<W> {
             alignment: self.alignment_of(byte_len),
             encoding: Encoding::Raw,
             has_table: false,
+            has_lengths: false,
             digest,
             hashing: if is_chained { Hashing::Chain } else { Hashing::Writer },
         }
@@ -274,7 +294,7 @@ impl<W: Write> Encoder<W> {
 
     /// Writes `item` after the queue; now, if the queue is empty.
     fn submit(&mut self, item: Item<'static>, cost: usize) -> Result<()> {
-        let mut queue = std::mem::take(&mut self.queue);
+        let mut queue = mem::take(&mut self.queue);
         let submitted = queue.submit(self, item, cost);
         self.queue = queue;
         submitted
@@ -292,6 +312,11 @@ impl<W: Write> Encoder<W> {
                 let stored = task.wait().ok_or_else(Error::out_of_order)??;
                 self.write_stored(stored)
             }
+            Item::Lengths(digest) => {
+                let lengths = mem::take(&mut self.lengths);
+                self.begin(self.begin_raw(lengths.len() as u64, digest, false))?;
+                self.write_raw(&lengths)
+            }
             Item::End { decoded_len } => {
                 let ended = self.end(decoded_len)?;
                 self.ended.push(ended);
@@ -300,7 +325,7 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    fn end_now(&mut self, decoded_len: u64) -> Result<Placed> {
+    fn end_now(&mut self, decoded_len: Option<u64>) -> Result<Placed> {
         let ended = self.end(decoded_len)?;
         if ended.chain.is_none() && ended.table.is_none() {
             return Ok(Placed::At(ended.blob));
@@ -311,7 +336,7 @@ impl<W: Write> Encoder<W> {
     }
 
     /// The place of a blob that is incomplete, with the next ticket.
-    fn place_later(&mut self, decoded_len: u64) -> Placed {
+    fn place_later(&mut self, decoded_len: Option<u64>) -> Placed {
         let ticket = self.tickets;
         self.tickets = ticket.strict_add(1);
         Placed::Later { ticket, decoded_len }

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::io::Write;
 
+use zt_container::DigestAlgorithm;
+use zt_formats::PlaneCoding;
+
 use super::Encoder;
 use super::blob::{Begin, Placed};
 use super::stored::Stored;
@@ -14,7 +17,12 @@ pub(super) enum Item<'m> {
     Begin(Begin),
     Raw(Cow<'m, [u8]>),
     Frame(Task<'m, Result<Stored<'m>>>),
-    End { decoded_len: u64 },
+    /// The lengths of the codes of the blob before, as a raw blob.
+    Lengths(Option<DigestAlgorithm>),
+    /// `None` for codes: as many bytes as are stored.
+    End {
+        decoded_len: Option<u64>,
+    },
 }
 
 /// Items that wait to be written, each with its share of the budget.
@@ -57,7 +65,7 @@ impl<'m> Queue<'m> {
     pub(super) fn end<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
-        decoded_len: u64,
+        decoded_len: Option<u64>,
     ) -> Result<Placed> {
         if self.is_empty() {
             return encoder.end_now(decoded_len);
@@ -65,11 +73,22 @@ impl<'m> Queue<'m> {
         self.end_later(encoder, decoded_len)
     }
 
+    /// Stores the lengths of the codes that were submitted last, which are of `symbols` symbols.
+    pub(super) fn store_lengths<W: Write>(
+        &mut self,
+        encoder: &mut Encoder<W>,
+        symbols: u64,
+        digest: Option<DigestAlgorithm>,
+    ) -> Result<Placed> {
+        self.submit(encoder, Item::Lengths(digest), 0)?;
+        self.end(encoder, Some(PlaneCoding::lengths_len(symbols)))
+    }
+
     /// As [`Queue::end`], for a component that is incomplete even if all of it is written.
     pub(super) fn end_later<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
-        decoded_len: u64,
+        decoded_len: Option<u64>,
     ) -> Result<Placed> {
         let placed = encoder.place_later(decoded_len);
         self.submit(encoder, Item::End { decoded_len }, 0)?;

@@ -58,6 +58,11 @@ impl<'m> Stored<'m> {
                 tools.take_back(content);
                 (frame.into(), Encoding::Zstd)
             }
+            Method::Codes => {
+                let chunk = tools.code(&content)?;
+                tools.take_back(content);
+                (chunk.into(), Encoding::Raw)
+            }
         };
         Ok(Stored { bytes, encoding, content_len, sums: None })
     }
