@@ -184,15 +184,47 @@ fn any_number_of_threads_writes_the_same_bytes() {
 #[test]
 fn a_pass_writes_as_many_values_as_the_shape_has() {
     let codec = PlaneCodec::new(DType::BF16, None).unwrap();
-    for count in [0usize, 999, 1001, 300_000] {
+    for (counts, role) in [
+        ([0usize, 1000], "codes"),
+        ([999, 1000], "codes"),
+        ([1001, 1000], "codes"),
+        ([300_000, 1000], "codes"),
+        ([999, 999], "plane1"),
+        ([1000, 999], "plane1"),
+        ([1001, 1001], "plane1"),
+    ] {
         let mut bytes = Vec::new();
         let mut writer = new().to_writer(&mut bytes).unwrap();
         let mut object = writer.begin("x", &[1000], "zt.planes/2").unwrap();
-        let passed = object.planes(&codec, |out| Ok(out.write_all(&vec![0; 2 * count])?));
-        let error = passed.unwrap_err();
+        let mut passes = counts.into_iter();
+        let passed =
+            object.planes(&codec, |out| Ok(out.write_all(&vec![0; 2 * passes.next().unwrap()])?));
+        let error = passed.and_then(|()| object.finish()).unwrap_err();
         let found = (error.code(), error.object(), error.component());
-        assert_eq!(found, ("shape-size-mismatch", Some("x"), Some("codes")), "{count}");
+        assert_eq!(found, ("shape-size-mismatch", Some("x"), Some(role)), "{counts:?}");
     }
+}
+
+#[test]
+fn values_of_an_unknown_type_are_as_many_in_each_pass() {
+    let codec = PlaneCodec::new(DType::BF16, Some("acme.pair")).unwrap();
+    let write = |counts: [usize; 2]| {
+        let mut bytes = Vec::new();
+        let mut writer = new().to_writer(&mut bytes)?;
+        let mut object = writer.begin("x", &[500], "zt.planes/2")?;
+        let mut passes = counts.into_iter();
+        object.planes(&codec, |out| {
+            Ok(out.write_all(&[0x80, 0x3f].repeat(passes.next().unwrap()))?)
+        })?;
+        object.finish()?;
+        writer.finish()?;
+        File::from_bytes(bytes)
+    };
+    let file = write([1000, 1000]).unwrap();
+    let tensor = file.tensor("x").unwrap();
+    assert_eq!(tensor.bytes("plane1").unwrap().len(), 1000);
+    let error = write([1000, 999]).unwrap_err();
+    assert_eq!((error.code(), error.component()), ("shape-size-mismatch", Some("codes")));
 }
 
 #[test]

@@ -179,50 +179,55 @@ impl ObjectWriter<'_, '_> {
         mut pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
     ) -> Result<()> {
         self.add_attributes(codec.to_attributes());
-        self.coded_plane(codec, &mut pass)?;
+        let symbols = self.coded_plane(codec, &mut pass)?;
         // This decides only the placement. The object's end checks the length against the shape.
         let len = self.plane_len(codec);
         for (plane, role) in codec.roles().iter().enumerate().skip(self.coded_count()) {
             let mut component = self.component(*role, DType::U8, None)?;
             component.expect_len(len);
             Splitter::split_all(codec, plane, &mut component, &mut pass)?;
+            let expected = component.written();
             component.finish()?;
+            // The object's end sees only the number of chunks.
+            if let Some(found) = symbols.filter(|symbols| *symbols != expected) {
+                let [codes, _] = PlaneCoding::CODED;
+                let error = Error::from(SizeMismatch::Bytes { expected, found }.of(codes));
+                return Err(error.with_object(&self.state.name));
+            }
         }
         Ok(())
+    }
+
+    fn coding(&self) -> PlaneCoding {
+        PlaneCoding::from_format(&self.state.object.format).unwrap_or_default()
     }
 
     /// The planes that are not components of bytes.
     fn coded_count(&self) -> usize {
-        let coding = PlaneCoding::from_format(&self.state.object.format);
-        usize::from(coding == Some(PlaneCoding::Huffman))
+        usize::from(self.coding() == PlaneCoding::Huffman)
     }
 
-    /// Writes the codes of plane 0 and their lengths, if the format has them.
+    /// Writes the codes of plane 0 and their lengths, if the format has them. Returns the number of symbols.
     fn coded_plane(
         &mut self,
         codec: &PlaneCodec,
         pass: impl FnMut(&mut (dyn Write + Send)) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<u64>> {
         if self.coded_count() == 0 {
-            return Ok(());
+            return Ok(None);
         }
         let [codes, lengths] = PlaneCoding::CODED;
-        let len = self.plane_len(codec);
+        let expected = self.plane_len(codec);
         let mut component = self.component(codes, DType::U8, None)?;
-        component.expect_len(len);
+        component.expect_len(expected);
         component.state.encoder.expect_symbols();
         Splitter::split_all(codec, 0, &mut component, pass)?;
         let symbols = component.written();
         component.finish()?;
-        // The lengths tell only the number of chunks.
-        if symbols != len {
-            let mismatch = SizeMismatch::Bytes { expected: len, found: symbols };
-            return Err(Error::from(mismatch.of(codes)).with_object(&self.state.name));
-        }
         let digest = self.options_of(lengths).digest;
         let placed = self.writer.encoder.encode_lengths(symbols, digest)?;
         self.component(lengths, PlaneCoding::dtype_of(lengths), None)?.place(placed);
-        Ok(())
+        Ok(Some(symbols))
     }
 
     /// As [`ObjectWriter::planes`], for elements in memory. Workers split them.
@@ -266,9 +271,8 @@ impl ObjectWriter<'_, '_> {
                 placed.push(lending.store(&mut self.writer.encoder, &content, options)?);
             }
         }
-        let coding = PlaneCoding::from_format(&self.state.object.format).unwrap_or_default();
         self.add_attributes(codec.to_attributes());
-        self.place_planes(&coding.roles(codec), placed)
+        self.place_planes(&self.coding().roles(codec), placed)
     }
 
     /// Writes components to known places.
@@ -296,8 +300,7 @@ impl ObjectWriter<'_, '_> {
     /// As [`ComponentWriter::share`](crate::ComponentWriter::share).
     pub fn share_planes(&mut self, codec: &PlaneCodec, object: &str) -> Result<()> {
         self.add_attributes(codec.to_attributes());
-        let coding = PlaneCoding::from_format(&self.state.object.format).unwrap_or_default();
-        for role in coding.roles(codec) {
+        for role in self.coding().roles(codec) {
             self.component(role, PlaneCoding::dtype_of(role), None)?.share(object, role)?;
         }
         Ok(())
