@@ -54,7 +54,8 @@ impl PlaneCoding {
         if role == LENGTHS { DType::U32 } else { DType::U8 }
     }
 
-    /// The bytes of the lengths of all chunks of `count` symbols.
+    /// The length in bytes of the component `lengths` of a coded plane of `count` symbols. Spec:
+    /// formats/zt.planes-2.
     pub const fn lengths_len(count: u64) -> u64 {
         // 2^64 elements have 2^46 chunks.
         count.div_ceil(CHUNK).strict_mul(LENGTH as u64)

@@ -28,13 +28,12 @@ impl Method {
         }
     }
 
-    /// The decoded length of a component of `content_len` bytes. That of codes is known once they are
-    /// written.
+    /// The decoded length of a component of `content_len` bytes. Codes have one once they are written.
     pub(crate) fn decoded_len(self, content_len: u64) -> Option<u64> {
         (self != Method::Codes).then_some(content_len)
     }
 
-    /// As [`Method::decoded_len`], a guess for codes, used only for the placement.
+    /// The decoded length, or a guess for codes: only the placement depends on it.
     pub(crate) fn expected_len(self, content_len: u64) -> u64 {
         self.decoded_len(content_len).unwrap_or(content_len >> 1)
     }

@@ -234,14 +234,11 @@ impl ComponentEncoder {
         }
         let is_long = self.given_len > SHA256_AT_ONCE as u64;
         let method = self.method.unwrap_or(Method::Raw);
-        let expected_len = method.expected_len(self.expected_len);
-        let raw = encoder.begin_raw(expected_len, self.options.digest, is_long);
+        let parts = encoder.begin_parts(method, self.expected_len, self.options.digest, is_long);
         let begin = Begin {
             encoding: self.stored.map_or(Encoding::Raw, |(encoding, _)| encoding),
-            has_table: matches!(method, Method::Frames(_)),
-            has_lengths: method == Method::Codes,
-            hashing: if by_worker { Hashing::Worker } else { raw.hashing },
-            ..raw
+            hashing: if by_worker { Hashing::Worker } else { parts.hashing },
+            ..parts
         };
         encoder.submit(Item::Begin(begin), 0)
     }

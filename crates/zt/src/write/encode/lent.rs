@@ -104,11 +104,7 @@ impl<'s, 'm> Lending<'s, 'm> {
     ) -> Result<Placed> {
         let byte_len = content.byte_len();
         let is_long = byte_len > SHA256_AT_ONCE;
-        let begin = Begin {
-            has_table: matches!(method, Method::Frames(_)),
-            has_lengths: method == Method::Codes,
-            ..encoder.begin_raw(method.expected_len(byte_len as u64), digest, is_long)
-        };
+        let begin = encoder.begin_parts(method, byte_len as u64, digest, is_long);
         self.queue.submit(encoder, Item::Begin(begin), 0)?;
         for start in (0..byte_len).step_by(method.part_len()) {
             let range = start..byte_len.min(start.strict_add(method.part_len()));

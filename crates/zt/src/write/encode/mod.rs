@@ -57,6 +57,7 @@ use self::sums::Sums;
 use crate::cores::work::{Task, Workers};
 use crate::error::{Error, Result};
 use crate::write::chain::Chains;
+use crate::write::choice::Method;
 use crate::write::options::{ComponentOptions, Compression};
 use crate::write::tools::Tools;
 
@@ -197,7 +198,7 @@ impl<W: Write> Encoder<W> {
         })
     }
 
-    /// Stores the lengths of the codes of the component before, which are of `symbols` symbols.
+    /// Stores the lengths of the codes of the component before, which has `symbols` symbols.
     pub(crate) fn encode_lengths(
         &mut self,
         symbols: u64,
@@ -284,6 +285,21 @@ impl<W: Write> Encoder<W> {
             has_lengths: false,
             digest,
             hashing: if is_chained { Hashing::Chain } else { Hashing::Writer },
+        }
+    }
+
+    /// The beginning of a component that is stored in parts.
+    fn begin_parts(
+        &self,
+        method: Method,
+        content_len: u64,
+        digest: Option<DigestAlgorithm>,
+        is_long: bool,
+    ) -> Begin {
+        Begin {
+            has_table: matches!(method, Method::Frames(_)),
+            has_lengths: method == Method::Codes,
+            ..self.begin_raw(method.expected_len(content_len), digest, is_long)
         }
     }
 

@@ -73,7 +73,7 @@ impl<'m> Queue<'m> {
         self.end_later(encoder, decoded_len)
     }
 
-    /// Stores the lengths of the codes that were submitted last, which are of `symbols` symbols.
+    /// Stores the lengths of the codes that were submitted last, of `symbols` symbols.
     pub(super) fn store_lengths<W: Write>(
         &mut self,
         encoder: &mut Encoder<W>,
